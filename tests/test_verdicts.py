@@ -302,6 +302,13 @@ def test_the_useful_line_is_not_the_values_of_an_array():
     assert last_line(ValueError("wrong shapes [2, 3] and [4]")) == "wrong shapes [2, 3] and [4]"
 
 
+def test_the_useful_line_is_not_the_end_of_a_value_for_each_replica():
+    parts = "PerReplica:{\n  0: <tf.Tensor: shape=(2, 1), numpy=\narray([[1.],\n       [2.]], dtype=float32)>,\n  1: None\n}"
+    text = f"in user code:\n\nAttempt to convert a value ({parts}) with an unsupported type"
+    said = "Attempt to convert a value (PerReplica:{…}) with an unsupported type"
+    assert last_line(ValueError(text)) == said
+
+
 def test_the_lines_of_a_key_error_are_lines():
     text = "in user code:\n\n    File \"a.py\", line 1\n\n    KeyError: 'no such variable'\n"
     assert last_line(KeyError(text)) == "'no such variable'"

@@ -1,4 +1,4 @@
-"""The repair of fm55 for a mask: a sum whose weights add up to one, which is the same on any number of devices."""
+"""The repair of fm55 for a mask and an ignored class: a sum whose weights add up to one, the same on any number of devices."""
 
 import pytest
 from strategy_clinic.programs.run import Job, run_programs
@@ -20,7 +20,7 @@ def weighted(ids, labels):
 
 data = tf.data.Dataset.from_tensor_slices((ids, LABELS)).batch(8)
 with strategy.scope():
-    words = tf.keras.layers.Embedding(3, 2, mask_zero=True, embeddings_initializer="ones")
+    words = tf.keras.layers.Embedding(3, 2, mask_zero=MASKED, embeddings_initializer="ones")
     model = tf.keras.Sequential([tf.keras.Input((4,)), words, LAYERS])
     model.compile(tf.keras.optimizers.SGD(0.5), LOSS)
 history = model.fit(data, verbose=0).history
@@ -39,6 +39,11 @@ CASES = {
         "SparseCategoricalCrossentropy(from_logits=True, ",
         f"{CELLS}, {DENSE}".replace("COUNT", "3"),
     ),
+    "an ignored class": (
+        "tf.where(ids == 0, -1, ids)",
+        "SparseCategoricalCrossentropy(from_logits=True, ignore_class=-1, ",
+        DENSE.replace("COUNT", "3"),
+    ),
 }
 
 
@@ -46,6 +51,7 @@ def printed(case: str, reduction: str, keras: int) -> list[str]:
     """Returns what is printed on one, two and four devices; a sum has the weights."""
     labels, loss, layers = CASES[case]
     text = PROGRAM.replace("LABELS", labels).replace("LAYERS", layers)
+    text = text.replace("MASKED", str("ignore_class" not in loss))
     text = text.replace("LOSS", f'tf.keras.losses.{loss}reduction="{reduction}")')
     if reduction == "sum":
         text = text.replace(".batch(8)", ".batch(8).map(weighted)")

@@ -13,6 +13,8 @@ RUN_NAMES = (
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # with which Keras begins some messages
 NUMBERS = re.compile(r"\[[\[\]\s\d.,e+-]*\]")  # the values of an array that a message quotes
 ON_NEXT_LINE = re.compile(r"\n\s*(?=array\(|\[\.\.\.\])")
+# A value for each replica that a message quotes takes several lines, of which the last goes on with the message.
+OF_REPLICAS = re.compile(r"PerReplica:\{\n(?:(?!PerReplica:).)*?\n\}", re.DOTALL)
 # After what happened, some messages list arguments, objects, or the code that is meant.
 APPENDIX = re.compile(
     r"\n\s*\n\s*(?:Call a|A)rguments received by|\n\s*with strategy\.scope\(\):\n"
@@ -41,7 +43,7 @@ def useful_line(text: str) -> str:
     Errors of traced code begin with 'in user code:' and end with what happened.
     """
     text = APPENDIX.split(COLOURS.sub("", text), maxsplit=1)[0]
-    text = ON_NEXT_LINE.sub("", NUMBERS.sub(without_lines, text))
+    text = OF_REPLICAS.sub("PerReplica:{…}", ON_NEXT_LINE.sub("", NUMBERS.sub(without_lines, text)))
     lines = [line.strip() for line in text.splitlines()]
     for line in lines:
         if reason := REASON.search(line):

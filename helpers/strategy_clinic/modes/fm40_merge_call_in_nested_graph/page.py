@@ -70,8 +70,8 @@ session = clinic.open("fm40", strategy, devices, save_format, keras)
 #
 # For an optimizer of Keras 3:
 #
-# - Instead of `gradient_accumulation_steps=n`, use a batch that is n times as large. The weights are the same, unless the model
-#   has batch normalisation or the last batch is smaller. If memory does not allow it, see
+# - Instead of `gradient_accumulation_steps=n`, use a batch that is n times as large. The weights are the same, unless the
+#   model has batch normalisation or dropout, or the last batch is smaller. If memory does not allow it, see
 #   [FM15](fm15_accumulation_under_strategy.ipynb).
 # - Leave out `ema_overwrite_frequency`. `use_ema=True` alone replaces the weights by their averages when `fit` ends. To
 #   evaluate with averages in between, add the callback `keras.callbacks.SwapEMAWeights()`. Neither feeds averages back into the

@@ -86,9 +86,10 @@ session = clinic.open("fm41", strategy, devices, save_format, keras)
 # need a runtime that also knows the other workers. `MultiWorkerMirroredStrategy` configures it from `TF_CONFIG`, and this is
 # possible only before the runtime starts.
 #
-# Everything that creates a tensor or a variable starts the runtime: a dataset, an optimizer, a metric, a layer with a seed of
-# its own such as `Dropout`. Setting the global seed does not, and neither does a layer that creates its variables later, such as
-# `Dense`. `tf.config.list_logical_devices` starts the runtime, and `tf.config.list_physical_devices` does not.
+# Everything that creates a tensor or a variable starts the runtime: a dataset, an optimizer, a metric and, on Keras 3, a
+# layer with a seed of its own, such as `Dropout`. Setting the global seed does not, and neither does a layer that creates its
+# variables later, such as `Dense`. `tf.config.list_logical_devices` starts the runtime, and `tf.config.list_physical_devices`
+# does not.
 #
 # Without `TF_CONFIG` the strategy has one worker and needs no other. This is why a program can pass its tests on one machine
 # and fail on two.

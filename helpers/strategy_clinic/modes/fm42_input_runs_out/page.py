@@ -74,12 +74,12 @@ session = clinic.open("fm42", strategy, devices, save_format, keras)
 # ahead and keeps them. Under a strategy the first epoch loses batches, too: see
 # [FM64](fm64_generator_loses_batches.ipynb). Keras 2 reports one more epoch, with a loss of 0.0, and stops.
 #
-# **A dataset**: `repeat()` makes it endless, and `steps_per_epoch` says what an epoch is. Or leave out `steps_per_epoch`: `fit`
-# then reads the whole dataset in each epoch. Keras 3 still warns when data of unknown length end. Without `steps_per_epoch` and
-# `validation_steps` the warning means nothing, but `optimizer.iterations` counts the end as a step, on Keras 3.15 in each epoch
-# and on Keras 2 once. A learning rate schedule then advances too far.
+# **A dataset**: `repeat()` makes it endless, and `steps_per_epoch` says what an epoch is. Or leave out `steps_per_epoch`:
+# `fit` then reads the whole dataset in each epoch. Keras 3 still warns when data of unknown length end. Without
+# `validation_steps` the warning means nothing then, but `optimizer.iterations` counts the end as a step, on Keras 3.15 in
+# each epoch and on Keras 2 once. A learning rate schedule then advances too far.
 #
-# Call `shuffle` before `repeat`, so that each epoch has each example once.
+# Call `shuffle` before `repeat`.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -87,9 +87,9 @@ session = clinic.open("fm42", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## Why
 #
-# With `steps_per_epoch`, `fit` keeps one iterator for all epochs and takes that number of batches from it in each. A dataset from
-# a file or a Python generator has no known length, so `fit` cannot tell when to start from the beginning. The second epoch finds
-# no data. Keras 3 warns, ends that epoch, and creates a new iterator for the next one. Keras 2 warns and ends the training. On
+# With `steps_per_epoch`, `fit` keeps one iterator for all epochs and takes that number of batches from it in each. A dataset
+# from a file or a Python generator has no known length, so `fit` cannot tell when to start again. The second epoch finds no
+# data. Keras 3 warns, ends that epoch, and creates a new iterator for the next one. Keras 2 warns and ends the training. On
 # Keras 2, too many `validation_steps` do the same to the validation: `val_loss` is missing.
 #
 # A dataset of known length starts from the beginning by itself if its length is a multiple of `steps_per_epoch`.
@@ -160,7 +160,7 @@ figures.words(STEPS, COLUMNS, wrong, "How many steps does each epoch have?")
 # %% [markdown]
 # ## Try other setups
 #
-# Switch Keras: version 2 ends the training where version 3 continues with an empty epoch. The strategy changes nothing.
+# With Keras 2 the training ends after one epoch and an empty one. The strategy changes nothing.
 
 # %% tags=["panel"]
 session.panel()

@@ -61,7 +61,8 @@ session = clinic.open("fm43", strategy, devices, save_format, keras)
 # - Write `@tf.function` once, above a function that is defined before the loop. Do not call `tf.function(strategy.run)(step)`
 #   in the loop: it creates a new function in each turn.
 # - For batches of different lengths, pad them to one shape, pass `reduce_retracing=True` or an `input_signature` to
-#   `tf.function`, or drop the last batch.
+#   `tf.function`, or drop the last batch. The signature of a distributed batch is `[distributed.element_spec]`, where
+#   `distributed` is the distributed dataset; a plain `TensorSpec` raises.
 # - If the warning comes from `fit` or `predict` of a new model in each turn of a loop, over folds or hyperparameters, one trace
 #   for each model is expected, and nothing is wrong. For single examples call `model(x)`.
 #

@@ -75,8 +75,7 @@ session = clinic.open("fm44", strategy, devices, save_format, keras)
 #
 # ## Why
 #
-# The loss is right. Keras's [guide](https://keras.io/api/metrics/#creating-custom-metrics) asks for an array with one value
-# for each example.
+# Keras's [guide](https://keras.io/api/metrics/#creating-custom-metrics) asks for an array with one value for each example.
 #
 # Each replica computes the metric for its part of the batch. Here the parts have the roots 1 and 7, and Keras reports their
 # mean, 4. The same error occurs without a strategy if there are several batches, because Keras averages over batches, too.
@@ -126,12 +125,12 @@ figures.words(VALUES, ["mirrored x1", "mirrored x2"], BAD, "What is reported?")
 session.inside(two)
 
 # %% [markdown]
-# [tensorflow#39268](https://github.com/tensorflow/tensorflow/issues/39268) is about a function that ends in `reduce_mean`. Other
-# reports name the metrics of Keras itself: an accuracy above 1
-# ([keras#19280](https://github.com/keras-team/keras/issues/19280), [#19340](https://github.com/keras-team/keras/issues/19340)),
-# wrong values ([#19891](https://github.com/keras-team/keras/issues/19891)) and `nan`
-# ([#21467](https://github.com/keras-team/keras/issues/21467)). They do not reproduce under `MirroredStrategy` on CPU devices
-# with Keras 3.15. This run has a last batch of seven examples on two devices:
+# [tensorflow#39268](https://github.com/tensorflow/tensorflow/issues/39268) has a function that ends in `reduce_mean`. Reports
+# on Keras's own metrics, of an accuracy above 1 ([keras#19280](https://github.com/keras-team/keras/issues/19280),
+# [#19340](https://github.com/keras-team/keras/issues/19340)), wrong values
+# ([#19891](https://github.com/keras-team/keras/issues/19891)) and `nan`
+# ([#21467](https://github.com/keras-team/keras/issues/21467)), do not reproduce on mirrored CPU devices with Keras 3.15, as
+# here with a last batch of seven examples:
 
 # %% tags=["figure"]
 # What the fixed program reports for 23 examples in two batches on two devices, and what is right.
@@ -151,7 +150,7 @@ print("central storage x2 ", twice)
 # %% [markdown]
 # ## Try other setups
 #
-# With `default` or one device, one replica has all examples, and the value is right.
+# With one device the value is right.
 
 # %% tags=["panel"]
 session.panel()
@@ -166,12 +165,11 @@ OTHERS = [two.but(strategy="central_storage"), two.but(keras=session.setup.other
 session.table([one, two, two.but(devices=4), *OTHERS])
 
 # %% [markdown]
-# In Keras 3 under `CentralStorageStrategy`, `fit` and `evaluate` count earlier batches again, so that metrics and losses of
-# several batches are wrong, as the last run of this page shows. The weights are right.
+# In Keras 3 under `CentralStorageStrategy`, `fit` and `evaluate` count earlier batches again: metrics and losses are wrong,
+# as above, and weights are right.
 #
-# What Keras 3 shows after each batch, in the progress bar and in `on_train_batch_end`, is the mean of the replicas' metrics: two
-# replicas showed a `RootMeanSquaredError` of 0.555 where one device has 0.558. That of the epoch is right.
-# `upstream/logs_of_each_batch.md` is ready to be reported.
+# What Keras 3 shows after each batch is the mean of the replicas' metrics: a `RootMeanSquaredError` of 0.555 on two where one
+# device has 0.558. That of the epoch is right. `upstream/logs_of_each_batch.md` is ready to be reported.
 #
 # ## Exercise
 #

@@ -75,8 +75,8 @@ session = clinic.open("fm46", strategy, devices, save_format, keras)
 #
 # - With `fit`, the callback `keras.callbacks.LearningRateScheduler(lambda epoch, rate: 0.001)` sets the rate in every epoch.
 # - The callback `BackupAndRestore` restores when `fit` begins. Set the rate in a callback that comes after it in the list.
-# - A learning rate that is a schedule cannot be set. `optimizer.iterations.assign(0)` starts the schedule at its first step,
-#   and the bias correction of Adam as well.
+# - A schedule cannot be replaced by a number: that raises a `TypeError`. `optimizer.iterations.assign(0)` starts the schedule
+#   at its first step, and the bias correction of Adam as well.
 # - To start with a new optimizer, compile the model again after the restore. Then the slots are lost
 #   ([FM29](fm29_optimizer_state_lost.ipynb)). The first `compile` must come before the restore of a `tf.train.Checkpoint`: an
 #   optimizer that the model gets first after it receives the values that wait, and the old rate comes back.

@@ -97,9 +97,10 @@ session = clinic.open("fm47", strategy, devices, save_format, keras)
 # - They have ended: after some seconds the chief raises an `UnavailableError`, which says that tasks are unhealthy.
 # - They continue to train: the chief's sum meets their next all-reduce, and both raise if the shapes differ.
 #
-# The variables of a metric are of this kind on Keras 2 and 3. On Keras 2 the moving statistics of batch normalization are, too,
-# and a save reads all variables of a model. On Keras 3 a model's files and checkpoints do not contain its metrics, so the chief
-# can save a model alone. A counter of your own in the same checkpoint is enough to hang.
+# The variables of a metric are of this kind on Keras 2 and 3. On Keras 2 the moving statistics of batch normalization are,
+# too, and a save reads all variables of a model. On Keras 3 a model's files and checkpoints do not contain its metrics, so
+# the chief can save a model alone. One `ON_READ` variable of your own in the same checkpoint is enough to hang. A plain
+# `tf.Variable` is not.
 #
 # The table shows what the chief can do alone, for a model with batch normalization and a metric. See [Multi-worker training with
 # Keras](https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#model_saving_and_loading).

@@ -53,7 +53,7 @@ session = clinic.open("fm49", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# One step of `fit`. All errors are 1, so the loss should be 1.
+# All errors are 1, so the loss should be 1.
 
 # %% tags=["broken"]
 # broken.py
@@ -61,7 +61,8 @@ session = clinic.open("fm49", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Return one value for each example: take the mean over the last axis only. Keras computes the mean over the examples.
+# Return one value for each example: take the mean over the last axis only. Keras computes the mean over the examples. Outputs
+# with no axis but the first need no mean.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -79,14 +80,14 @@ session = clinic.open("fm49", strategy, devices, save_format, keras)
 # compute, and it returns before it divides. The sum over the replicas is then n times too large.
 #
 # With SGD this acts like a learning rate that is n times as large, and Adam hides it. The reported loss is n times as large.
-# Penalties of layers, such as `kernel_regularizer`, are divided, so they are too weak.
+# Penalties of layers, such as `kernel_regularizer`, are divided, so they are too weak then.
 #
 # Is this a bug? By the guide the function is wrong. But Keras does not check it, `compile` asks for "a float tensor", Keras 2
 # divides one number, Keras 3 divides it if there is a `sample_weight`, and its own `Dice` returns one. It is so from Keras 3.8 to
 # 3.15 and in its development branch, on virtual devices of a CPU. It is not reported yet; `upstream/scalar_loss_in_fit.md` is
 # ready. Keras 3.7 divides no loss in `fit` at all: every loss is n times as large there, and the fixed program fails, too.
 #
-# The table shows the size of one update for several losses, in updates on one device, and the picture one step.
+# The table shows the size of one update for several losses, and the picture one step.
 
 # %% tags=["figure"]
 # The program above with other losses, on one, two and four devices.
@@ -122,7 +123,7 @@ session.inside(two)
 #
 # ## Try other setups
 #
-# With one device, or with Keras 2, the failure is gone.
+# With one device, or Keras 2, the loss is right.
 
 # %% tags=["panel"]
 session.panel()

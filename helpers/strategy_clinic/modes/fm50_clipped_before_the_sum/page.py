@@ -52,8 +52,8 @@ session = clinic.open("fm50", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# One step of `fit` with a learning rate of 1. The update is the clipped gradient, so its norm should be 0.1 at most. The halves
-# of the batch have different gradients.
+# One step of `fit` with a learning rate of 1. The update is the clipped gradient, so its norm should be 0.1 at most. The
+# halves of the batch differ.
 
 # %% tags=["broken"]
 # broken.py
@@ -61,11 +61,11 @@ session = clinic.open("fm50", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# In short, divide the limit, on Keras 3 only: `SGD(1.0, global_clipnorm=0.1 / strategy.num_replicas_in_sync)`. The sum then does
-# not exceed 0.1, and is smaller where the replicas' gradients differ: 0.069 here.
+# In short, divide the limit, on Keras 3 only: `SGD(1.0, global_clipnorm=0.1 / strategy.num_replicas_in_sync)`. The sum is
+# smaller than 0.1 where the replicas' gradients differ: 0.069 here.
 #
-# For the update of one device, derive a class from your optimizer. Its `apply` adds the gradients of all replicas, clips the sum,
-# and passes a share on. Keras adds these shares. Keras 2 never calls `apply`, and needs the limit in the optimizer.
+# For the update of one device, derive a class from your optimizer. Its `apply` adds the gradients of all replicas, clips the
+# sum, and passes a share on, which Keras adds up. Keras 2 never calls `apply`, and needs the limit in the optimizer.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -77,10 +77,10 @@ session = clinic.open("fm50", strategy, devices, save_format, keras)
 #
 # ## Why
 #
-# Clipping is meant for the gradient of the whole batch, which is the sum over the replicas. The sum of clipped gradients is not
-# the clipped sum. A classifier of a thousand rows with a limit of 0.1 had updates up to 1.7 times as long as the limit on two
-# replicas and 2.6 times on four, and a test loss that was 7.5 and 16 % lower. With a limit of 1.0 the loss was the same, and the
-# longest update too long as well.
+# Clipping is meant for the gradient of the whole batch, which is the sum over the replicas. The sum of clipped gradients is
+# not the clipped sum. A classifier of a thousand rows with a limit of 0.1 had updates up to 1.7 times as long as the limit on
+# two replicas and 2.6 times on four, and a test loss that was 7.5 and 16 % lower. With a limit of 1.0 only the updates were
+# too long.
 #
 # `apply` in `keras/src/optimizers/base_optimizer.py` calls `_clip_gradients` first. The gradients are added later, in
 # `keras/src/backend/tensorflow/optimizer.py`. Keras 2 does it in the other order.
@@ -91,9 +91,8 @@ session = clinic.open("fm50", strategy, devices, save_format, keras)
 # of Keras, in all versions from 3.3 to 3.15 and in its development branch. It was seen on virtual devices of a CPU, and is not
 # reported yet; `upstream/clipping_before_all_reduce.md` is ready.
 #
-# The first table shows the norm of the first update, in units of one device, for equal gradients. The picture follows one
-# step: the gradients add up to that of one device, and what is sent to be aggregated does not. The last table runs the class in
-# other programs.
+# The tables show the norm of the first update, for equal gradients in units of one device, and with the class in other
+# programs. The picture follows one step.
 
 # %% tags=["figure"]
 # The program above with other limits, and examples that are alike on all replicas, on one, two and four devices.
@@ -189,7 +188,7 @@ figures.grid(WORKS, COLUMNS, "0.1", "another", "Norm of the first update with th
 # %% [markdown]
 # ## Try other setups
 #
-# With one device, or with Keras 2, the failure is gone.
+# With one device, or with Keras 2, the norm is right.
 
 # %% tags=["panel"]
 session.panel()

@@ -84,7 +84,7 @@ session = clinic.open("fm51", strategy, devices, save_format, keras)
 # optimizer.check_finite = finite_everywhere
 # ```
 #
-# A loaded optimizer has lost this function: assign it again.
+# The check also works on several workers. A loaded optimizer has lost it: assign it again.
 #
 # ## Why
 #

@@ -70,22 +70,22 @@ session = clinic.open("fm52", strategy, devices, save_format, keras)
 # fixed.py
 
 # %% [markdown]
-# If no example may be left out, choose a batch size for which the last batch has an example for each replica, or repeat the
-# dataset and pass `steps_per_epoch`. If you pass arrays to `fit`, build a dataset from them: `fit` has no `drop_remainder`.
-# `BatchNormalization(synchronized=True)` helps, too: its mean is that of all replicas. Behind a convolution on a CPU it can raise
-# `Shape mismatch in the collective instance`, because of the convolution: see below. On a GPU this was not run.
+# If no example may be left out, let the number of replicas divide the last batch, too: 5 examples on four replicas are parts
+# of 2, 2, 1 and 0. Or call `repeat()` before `batch`, and pass `steps_per_epoch`. If you pass arrays to `fit`, build a
+# dataset from them: `fit` has no `drop_remainder`. `BatchNormalization(synchronized=True)` helps, too: its mean is that of
+# all replicas. Behind a convolution on a CPU it can raise `Shape mismatch in the collective instance`: see below.
 #
 # ## Why
 #
-# A strategy divides each batch between the replicas. If some parts have no example, these replicas still run the step. The mean
-# of no examples is 0/0, which is `nan`. `BatchNormalization` needs the mean and variance of its part of the batch. In this batch
-# they make `gamma` `nan`, and in the next one all weights.
+# A strategy divides each batch between the replicas. If some parts have no example, these replicas still run the step. The
+# mean of no examples is 0/0, which is `nan`. `BatchNormalization` needs the mean and variance of its part of the batch. So
+# `gamma` becomes `nan`, and then all weights.
 #
 # Keras 2 checks for an empty part, and Keras 3 does not: its `moments`, in `keras/src/backend/tensorflow/nn.py`, calls
 # `tf.nn.moments`. This is a bug of Keras, in all versions from 3.7 on and in its development branch. The documentation says
-# nothing of empty parts. One may answer that such a batch should be left out, but `fit` makes it of arrays itself. It was seen
-# on virtual devices of a CPU; `upstream/batch_normalization_empty_part.md` is ready to be reported. TensorFlow 1 had it
-# ([tensorflow#24320](https://github.com/tensorflow/tensorflow/issues/24320)).
+# nothing of empty parts. One may answer that such a batch should be left out, but `fit` makes it of arrays itself. It was
+# seen on virtual devices of a CPU, not on GPUs; `upstream/batch_normalization_empty_part.md` is ready to be reported.
+# TensorFlow 1 had it ([tensorflow#24320](https://github.com/tensorflow/tensorflow/issues/24320)).
 #
 # On CPUs TensorFlow uses oneDNN, and some of its operations fail for an empty part: the gradient of `MaxPooling2D` can abort
 # the process, and `tf.nn.conv2d` returns the shape of its input, for which the next operation raises. Both are bugs of

@@ -61,7 +61,7 @@ session = clinic.open("fm53", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Iterate over `strategy.experimental_distribute_dataset(dataset)`. Each of n replicas then gets 1/n of every batch.
+# Iterate over `strategy.experimental_distribute_dataset(dataset)`. Each replica then gets its part of every batch.
 #
 # If the data are in arrays, make a dataset of them first: `tf.data.Dataset.from_tensor_slices((inputs, labels)).batch(16)`.
 

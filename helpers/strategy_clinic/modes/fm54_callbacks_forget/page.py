@@ -19,7 +19,7 @@ MODE = FailureMode(
     slug="callbacks_forget",
     title="`ModelCheckpoint`, `EarlyStopping` after a restart: the best value is forgotten",
     sees="after a restart a worse model replaces the best file, or early stopping waits longer",
-    fix="pass `initial_value_threshold=`; keep `best` and `wait` in a file",
+    fix="give `ModelCheckpoint` an `initial_value_threshold`; let a subclass of `EarlyStopping` keep `best` and `wait` in a file",
     document="004",
     switches=("strategy", "keras"),
     symptoms=(Symptom("SilentFailure", r"it prints 'validation loss of best\.keras: 0\.276'"),),
@@ -81,8 +81,10 @@ session = clinic.open("fm54", strategy, devices, save_format, keras)
 #             tf.io.write_file("early.txt", f"{self.best} {self.wait}")
 # ```
 #
-# Delete the file before a new training, as you do with the backup. Do not use `restore_best_weights` then: the best weights are
-# forgotten, too. Load the file of `ModelCheckpoint` instead.
+# For `ReduceLROnPlateau`, put `BackupAndRestore` after it in the list: before it, the backup has the rate from before it was
+# lowered. With a `cooldown`, keep its `cooldown_counter`, too. Delete the file before a new training, as you do with the
+# backup. Do not use `restore_best_weights` then: the best weights are forgotten, too. Load the file of `ModelCheckpoint`
+# instead.
 #
 # ## Why
 #

@@ -7,8 +7,8 @@
 # | no message: `weight after one step: 1.611` | Dice loss in `fit` on two devices, also `compile(loss="dice")`; 1.372 on one | 3 |
 # | `AttributeError: 'NoneType' object has no attribute 'all_reduce'` | a loss in `fit` that calls `all_reduce`: see FM31 | 3 |
 #
-# Some losses are no mean over examples: they divide by a count of unmasked words or a sum of labels, or compare examples.
-# Each replica computes them for its part, and the mean over the replicas is another number.
+# Some losses are no mean over examples: they divide by a count of unmasked words or a sum of labels, or compare examples. The
+# mean of what each replica computes for its part is another number.
 #
 # *Another result without an error, on Keras 2 and 3, under every strategy that divides a batch, if the parts differ.*
 
@@ -52,8 +52,8 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# A batch of eight sentences. Four have four words, and four have one word and three masked places. The loss is the sum of the
-# errors of all words, divided by the number of words.
+# Four of eight sentences have four words, and four have one word and three masked places. The loss is the sum of the errors
+# of all words, divided by their number.
 
 # %% tags=["broken"]
 # broken.py
@@ -74,8 +74,8 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 #   each computes the same loss. In a custom loop, divide it by `strategy.num_replicas_in_sync`.
 # - In-batch negatives: the embeddings, with `all_gather(embeddings, axis=0)`, divided in the same way.
 #
-# In `fit` the loss function makes these calls. Keras 3 calls it once outside of a replica as well, where there is no context.
-# Return the loss once for each example: Keras then divides it, in both versions. One number would also be too large
+# In `fit` the loss function makes these calls. Keras 3 also calls it once outside of a replica, where there is no context.
+# Return the loss once for each example, which Keras then divides. One number would be too large
 # ([FM49](fm49_scalar_loss_in_fit.ipynb)). Each replica needs an example ([FM52](fm52_empty_part.ipynb)).
 #
 # ```python
@@ -88,20 +88,18 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 #     return tf.fill(tf.shape(labels)[:1], 1 - 2 * overlap / total)
 # ```
 #
-# Keras's own `Dice` and `Tversky` do not combine the sums. `ignore_class`, a mask, and `reduction="mean_with_sample_weight"` of
-# Keras 3 divide by what each part has left. Scale the weights of each batch before it is distributed: `data.map(lambda x, y,
-# weights: (x, y, weights / tf.reduce_mean(weights)))`.
-#
-# A mask, as of `Embedding(mask_zero=True)`, is divided out after that. There, take a sum, as
-# `MeanSquaredError(reduction="sum")`, with weights that add up to one: `data.map(weighted)`.
+# Keras's own `Dice` and `Tversky` do not combine the sums. `ignore_class`, a mask, as of `Embedding(mask_zero=True)`, and
+# `reduction="mean_with_sample_weight"` of Keras 3 divide by what each part has left. Take a sum there, as
+# `MeanSquaredError(reduction="sum")`, with weights that add up to one in the whole batch, made before it is distributed:
+# `data.map(weighted)`.
 #
 # ```python
 # def weighted(ids, labels):
-#     kept = tf.cast(ids != 0, tf.float32)
+#     kept = tf.cast(ids != 0, tf.float32)  # for `ignore_class=-1`: labels != -1
 #     return ids, labels, kept / tf.reduce_sum(kept)
 # ```
 #
-# Keras 2 does the same with a mask: one may call it the design. It was seen on virtual devices;
+# Keras 2 does the same with a mask: one may call it the design. Seen on virtual devices;
 # `upstream/masked_loss_mean_of_means.md` is not reported yet.
 #
 # ## Why
@@ -109,9 +107,8 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 # A ratio of two sums is not the mean of the ratios. In the run above, the first replica divides by 16 words and the second by 4.
 # So a word of a short sentence counts four times as much as one of a long one.
 #
-# In shuffled data the parts are alike: the gradient of Dice for 64 random examples differed by 8 % on two replicas and 16 % on
-# four, and a masked loss of a thousand sequences of 1 to 20 steps trained to the same test loss (below 0.1 % apart) on one, two
-# and four devices.
+# In shuffled data the parts are alike: the gradient of Dice for 64 random examples differed by 8 % on two replicas and 16 %
+# on four, and a masked loss of a thousand sequences trained to the same test loss on one, two and four devices.
 #
 # The tables show four losses of the same batch, and `dice`; the picture follows one step. See [Custom training with
 # tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
@@ -191,7 +188,7 @@ figures.words(printed, COLUMNS, WRONG, "What is the weight after batches of 8 an
 # %% [markdown]
 # ## Try other setups
 #
-# With more devices each replica has sentences of one length.
+# With more devices the result is wrong, too.
 
 # %% tags=["panel"]
 session.panel()
@@ -208,8 +205,8 @@ session.table([*PLACES, *others])
 # %% [markdown]
 # ## Exercise
 #
-# `fit` minimizes a Dice loss: one minus twice the overlap by the total. Change `dice` so that it is the loss of the whole batch.
-# On one, two or four devices the program should print `weight after one step: 1.372`.
+# `fit` minimizes a Dice loss. Change `dice` so that it is the loss of the whole batch, and the program prints `1.372` on one,
+# two or four devices.
 
 # %% tags=["exercise"]
 # exercise.py

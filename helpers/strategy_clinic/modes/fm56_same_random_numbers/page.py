@@ -63,7 +63,7 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# Each replica drops units of one row of ones. The program counts the rows that are the same as another.
+# Each replica drops units of one row of ones. The program counts the rows that repeat another.
 
 # %% tags=["broken"]
 # broken.py
@@ -72,8 +72,8 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 # ## The fix
 #
 # Write a layer that draws from a `tf.random.Generator`. Created in the scope, it gives each replica its own numbers, also on
-# several workers. For the same numbers in each run use `from_seed`, with another seed in each layer. Keras 2, which does not need
-# the layer, cannot load a `.weights.h5` with it under a strategy.
+# several workers. For the same numbers in each run use `from_seed`, with another seed in each layer. Keras 2 does not need
+# the layer, and cannot load the `.weights.h5` of a trained model with it under a strategy.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -96,26 +96,26 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 # ```
 #
 # `tf.nn.dropout` and `tf.random.normal` in a layer also draw other numbers on each replica of one process. On several workers
-# `tf.random.set_seed(1)` makes them the same on each, as it does for the layers of Keras 2. Write there
-# `tf.random.set_seed(1 + task_id)`, and another number for a `chief`, whose `task_id` is 0, as that of worker 0.
+# `tf.random.set_seed(1)` makes them the same on each, as it does for the layers of Keras 2. Write there `tf.random.set_seed(1
+# + task_id)`, and another number for a `chief`, whose `task_id` is 0, too.
 #
 # ## Why
 #
 # A `SeedGenerator` of Keras 3 holds a seed and a counter in one variable, which has the same value on all replicas. Random
 # numbers are a function of these two, and the number of the replica is not part of it. In Keras 2 each has its own.
 #
-# No mask is wrong by itself, but each is used n times in a batch. How much the noise grows depends on how alike the rows are: its
-# variance in the mean of a batch is up to n times as large. A classifier of a thousand rows with `Dropout(0.5)` came to the same
-# test loss on one, two and four devices (0.4 % apart, with a spread of 5 % over ten seeds).
+# No mask is wrong by itself, but each is used n times in a batch. The variance in the mean of a batch is up to n times as
+# large, the more the rows are alike. A classifier of a thousand rows with `Dropout(0.5)` came to the same test loss on one,
+# two and four devices (0.4 % apart, with a spread of 5 % over ten seeds).
 #
 # A program can make this mistake without Keras: with `tf.random.normal(shape, seed=5)`, or with `tf.random.stateless_normal` and
 # one seed for all replicas. `clinic examine` reports such a line.
 #
 # Keras 3 documents nothing about replicas; TensorFlow
-# [promises](https://www.tensorflow.org/api_docs/python/tf/random/Generator) "a different stream of random numbers" for each. It
-# was seen on virtual devices of a CPU, and is not reported yet; `upstream/dropout_same_mask.md` is ready.
+# [promises](https://www.tensorflow.org/api_docs/python/tf/random/Generator) "a different stream of random numbers" for each.
+# Seen on virtual devices of a CPU; not reported yet: `upstream/dropout_same_mask.md` is ready.
 #
-# The tables show which layers repeat numbers, and the variance of a mean; the picture shows what two replicas drew.
+# The tables show which layers repeat numbers, and the variance of a mean; the picture what two replicas drew.
 
 # %% tags=["figure"]
 # The program above with other layers on four devices, with both versions of Keras.

@@ -59,11 +59,13 @@ session = clinic.open("fm63", strategy, devices, save_format, keras)
 # fixed.py
 
 # %% [markdown]
-# Wherever operations of TensorFlow can read the files, use them in place of `tf.numpy_function`:
+# Wherever operations of TensorFlow can read the files, use them in place of `tf.numpy_function`, by one of these lines:
 #
 # ```python
 # files = tf.data.Dataset.from_tensor_slices(paths)
+# # one example in each file:
 # data = files.map(lambda path: decode(tf.io.read_file(path)), num_parallel_calls=tf.data.AUTOTUNE)
+# # TFRecord files:
 # data = files.interleave(tf.data.TFRecordDataset, cycle_length=8, num_parallel_calls=tf.data.AUTOTUNE)
 # ```
 #

@@ -73,9 +73,10 @@ session = clinic.open("fm65", strategy, devices, save_format, keras)
 #
 # ## Why
 #
-# A checkpoint follows attributes whose values TensorFlow can track. When a layer of Keras 2 gets a list, TensorFlow wraps it in
-# a list that is tracked. Keras 3 puts a list of its own in its place (`TrackedList` in `keras/src/utils/tracking.py`), so that
-# it finds the layers itself. This class is none that a checkpoint follows. It leaves a tuple as it is, and TensorFlow wraps it.
+# A checkpoint follows attributes whose values TensorFlow can track. When a layer of Keras 2 gets a list, TensorFlow wraps it
+# in a list that is tracked. Keras 3 puts a list of its own in its place (`TrackedList` in `keras/src/utils/tracking.py`), so
+# that it finds the layers itself. A checkpoint does not follow this class. It leaves a tuple as it is, and TensorFlow wraps
+# it.
 #
 # `assert_consumed` checks that all of the checkpoint was used, and `assert_existing_objects_matched` that each object that the
 # checkpoint can find got a value. Neither knows of the list.

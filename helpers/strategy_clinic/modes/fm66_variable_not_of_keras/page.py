@@ -53,8 +53,8 @@ session = clinic.open("fm66", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Let the layer create the variable. If its shape depends on the input, do this in `build(self, input_shape)`. Give two variables of
-# a layer names, by `name=`, if Keras 2 is to save them: in an `.h5` file both would have one name, and that raises.
+# Let the layer create the variable. If its shape depends on the input, do this in `build(self, input_shape)`. If Keras 2
+# saves a layer with two variables to `.h5`, give each a `name=`: without names, saving raises.
 
 # %% tags=["fixed"]
 # fixed.py

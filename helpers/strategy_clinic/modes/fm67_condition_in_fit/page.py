@@ -22,7 +22,7 @@ MODE = FailureMode(
     slug="condition_in_fit",
     title="``Using a symbolic `tf.Tensor` as a Python `bool` is not allowed``: `if` on a tensor in `fit`",
     sees="an `if` on a tensor in a layer, a loss or a `train_step` raises that a tensor cannot be a Python `bool`",
-    fix="choose in the graph, by `tf.where` or `tf.cond`, or put `@tf.function` on the function that has the `if`",
+    fix="choose in the graph, by `tf.where` or `tf.cond`, or move the `if` into a function of tensors that has `@tf.function`",
     document="001",
     switches=("strategy", "keras"),
     symptoms=(
@@ -81,9 +81,10 @@ session = clinic.open("fm67", strategy, devices, save_format, keras)
 #   `tf.where(x > 0.0, 1.0 / tf.where(x > 0.0, x, 1.0), 0.0)`.
 # - `if training:` may stay: `training` is a Python `bool`. So may `if tensor is None`, and `if x.shape[-1] == 3` in place of
 #   `tf.shape(x)[-1]`.
-# - `@tf.function` on `call`, on the loss or on the metric lets TensorFlow rewrite the `if`. On `train_step` it works, too, but
-#   Keras 2 raises there under `MirroredStrategy`: see [FM40](fm40_merge_call_in_nested_graph.ipynb). Then put the `if` into a
-#   function of its own that `train_step` calls, with `@tf.function`.
+# - To keep the `if`, move it into a function with `@tf.function` that gets and returns tensors, and call it in `call`, the
+#   loss, the metric or `train_step`. `@tf.function` on these themselves can raise: on `call` of a custom `Model` that is not
+#   built (`No gradients provided for any variable`, Keras 3), on an `update_state` that assigns in a branch, under a
+#   strategy, and on `train_step` on Keras 2 ([FM40](fm40_merge_call_in_nested_graph.ipynb)).
 # - `for row in tensor` becomes an operation on the whole tensor, or `tf.map_fn`.
 #
 # `compile(run_eagerly=True)` makes losses and `train_step` work, slowly. It does not help a layer of a `Sequential` or

@@ -62,42 +62,40 @@ session = clinic.open("fm68", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Multiply what you report, and not what you differentiate. On one device the factor is 1.
+# Multiply what you report, and not what you differentiate.
 
 # %% tags=["fixed"]
 # fixed.py
 
 # %% [markdown]
-# The same holds for each `tf.keras.losses` object that `train_step` or `test_step` calls and reports, as those of a GAN. A
-# metric that is computed from labels and predictions, such as `MeanSquaredError`, needs no factor.
+# The same holds for each `tf.keras.losses` object that `train_step` or `test_step` calls and reports. A metric of labels and
+# predictions needs no factor.
 #
-# Return the result of a metric. On Keras 3, `return {"loss": loss}` shows 0.0, with one device and in `test_step`, too: if the
-# keys are the names of the model's metrics, `fit` reports these metrics, and nobody has updated the metric `loss`. Under
-# another name the number of the last batch is shown.
+# Return the result of a metric. On Keras 3, `return {"loss": loss}` shows 0.0, with one device and in `test_step`, too: if
+# the keys are the names of the model's metrics, `fit` reports these metrics, and nobody has updated the metric `loss`. Under
+# another name it shows that of the last batch.
 #
-# If a batch can be smaller than the others, such as the last one, add `sample_weight=tf.shape(x)[0]` to `update_state`. Without
-# it each batch counts the same, on one device, too.
+# If the last batch can be smaller, add `sample_weight=tf.shape(x)[0]` to `update_state`. Without it each batch counts the
+# same, on one device, too.
 #
 # ## Why
 #
-# A strategy adds up the gradients of all replicas. So that the sum is that of the whole batch, each `Loss` of Keras divides by
-# the number of replicas when it is called, on Keras 3 in `keras/src/losses/loss.py`. Keras's own `train_step` undoes this for
-# the report by a function that is not public. Whatever follows the reported loss is wrong, too: early stopping with a
-# `baseline`, plots, comparisons. `upstream/loss_of_own_train_step.md` is ready to be reported. On Keras 2 `compute_loss` has
-# updated the same metric before, and the smaller number is mixed in.
+# So that gradients can be added up, each `Loss` of Keras divides by the number of replicas when it is called, on Keras 3 in
+# `keras/src/losses/loss.py`. Keras's own `train_step` undoes this for the report by a function that is not public. Early
+# stopping with a `baseline` is wrong. `upstream/loss_of_own_train_step.md` is ready to be reported. On Keras 2 `compute_loss`
+# has updated the same metric before, so both numbers are mixed.
 #
-# On Keras 3 a `Loss` object, and `model.compute_loss`, that are called in the scope but outside of a replica are divided, too:
-# `upstream/loss_in_scope.md`. Functions such as `tf.keras.losses.MSE`, and `reduction="sum"`, are not. On Keras 2 the calls raise.
+# A `Loss` object of Keras 3 that is called in the scope, outside of a replica, is divided, too (`upstream/loss_in_scope.md`).
+# Functions such as `tf.keras.losses.MSE`, and `reduction="sum"`, are not.
 #
-# Keras 3.5 to 3.7 do not divide ([keras#20609](https://github.com/keras-team/keras/issues/20609)): on 3.7 the program above reports
-# 4.0, and its update is too large by the number of replicas, as is that of `fit` itself.
+# Keras 3.5 to 3.7 do not divide ([keras#20609](https://github.com/keras-team/keras/issues/20609)): on 3.7 the program reports
+# 4.0, and its update is n times too large on n replicas, as is that of `fit` itself.
 #
-# The reverse is a mean of your own. Nothing has divided `tf.reduce_mean(...)`, neither in `train_step` nor in a `compute_loss`
-# of your own; the example in the documentation of `compute_loss` does not divide either. Then the update is as many times too
-# large as there are replicas, which is worse: see
-# [FM37](fm37_loss_scaled_per_replica.ipynb) for the custom loop. Divide it by `num_replicas_in_sync`, and multiply in the
-# report. Keras multiplies what an own `compute_loss` returns, so divide there and change nothing else;
-# `upstream/compute_loss_overridden.md` is ready to be reported.
+# Nothing divides a `tf.reduce_mean(...)` of your own, neither in `train_step` nor in a `compute_loss`. Its update is n times
+# too large on n replicas: see [FM37](fm37_loss_scaled_per_replica.ipynb) for the custom loop. Divide it by
+# `num_replicas_in_sync`, and multiply in the report. Keras multiplies what a `compute_loss` of your own returns, so there
+# only divide. The example in the documentation of `compute_loss` does not; `upstream/compute_loss_overridden.md` is ready to
+# be reported.
 #
 # The table, made on virtual devices of a CPU, shows loss and update of one step, and the picture the metric.
 
@@ -155,7 +153,7 @@ session.inside(two)
 # %% [markdown]
 # ## Try other setups
 #
-# With one device the factor is 1, and both programs print 4.0.
+# With one device both programs print 4.0.
 
 # %% tags=["panel"]
 session.panel()

@@ -66,8 +66,8 @@ session = clinic.open("fm69", strategy, devices, save_format, keras)
 # fixed.py
 
 # %% [markdown]
-# A new model of the same code works, too: `new.set_weights(model.get_weights())`, with a new optimizer. To compile the same
-# model again does not help. Nor does `initial_epoch=0`, since the note in the model goes first.
+# A new model of the same code works, too: `new.set_weights(model.get_weights())`, with a new optimizer. Neither `compile` nor
+# `initial_epoch=0` helps.
 #
 # To check a program without a restart, compare `len(model.history.epoch)` with the number of epochs after each `fit`. `clinic
 # examine` does not name this mode.
@@ -78,10 +78,10 @@ session = clinic.open("fm69", strategy, devices, save_format, keras)
 # `self._initial_epoch or initial_epoch`, and nothing sets the attribute back. So a call begins with the epoch of the backup,
 # here 4, and `epochs=3` leaves nothing to do. With `epochs=6` it would make two epochs instead of six.
 #
-# The error shows only in a run that was stopped: a training in one piece is right. So a program with two phases passes every
-# test, and loses its second phase on the day on which the machine is restarted. This is a bug of Keras 3, which is not reported
-# yet: `upstream/initial_epoch_stays.md` is ready. It needs no strategy. The documentation calls `initial_epoch` the "epoch at which
-# to start training", and a second call does not start there. With a `BackupAndRestore` of its own it does not, either.
+# The error shows only in a run that was stopped. So a program with two phases passes every test, and loses its second phase
+# when the machine is restarted. This is a bug of Keras 3, which is not reported yet: `upstream/initial_epoch_stays.md` is
+# ready. It needs no strategy. The documentation calls `initial_epoch` the "epoch at which to start training", and a second
+# call does not start there. With a `BackupAndRestore` of its own it does not, either.
 #
 # The same file has a second error. With a number as `save_freq`, a backup that is written in the first epoch after a restart
 # says epoch 0. If training stops again in this epoch, the third run repeats all epochs on trained weights. With the default, a

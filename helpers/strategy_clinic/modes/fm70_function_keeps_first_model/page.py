@@ -64,7 +64,7 @@ session = clinic.open("fm70", strategy, devices, save_format, keras)
 #   the optimizer before, by `optimizer.build(model.trainable_variables)`, or the second one can raise: see
 #   [FM12](fm12_variables_recreated.ipynb).
 # - Put the step, as a method with `@tf.function`, into a class whose objects hold a model, and make a new object for each
-#   model. To give an object another model has the same failure.
+#   model. Giving another model to the same object fails in the same way.
 # - `fit` has no such failure, since each model makes a function of its own.
 #
 # A Python number by a global name, such as a learning rate, stays as it was, too. Put it into a `tf.Variable`, and `assign` to
@@ -72,10 +72,10 @@ session = clinic.open("fm70", strategy, devices, save_format, keras)
 #
 # ## Why
 #
-# `tf.function` runs Python once for each new combination of types and shapes of its arguments, and afterwards the graph. A name
-# that is no argument is none of this combination. The graph has the variables of the first model, and keeps them, even if no
-# name leads to this model any more. So the first model is trained on, through all folds. Its loss looks like a good start in
-# each later fold, and the scores of later folds are those of a model with its initial weights.
+# `tf.function` runs Python once for each new combination of types and shapes of its arguments, and afterwards the graph. A
+# name that is not an argument is no part of this combination. The graph has the variables of the first model, and keeps them,
+# even if no name leads to this model any more. So all folds train the first model. Its loss looks like a good start in each
+# later fold, and the scores of later folds are those of a model with its initial weights.
 #
 # The table shows the second kernel. See [the guide to
 # `tf.function`](https://www.tensorflow.org/guide/function#depending_on_python_global_and_free_variables), which warns of free

@@ -4,11 +4,11 @@
 # | Message | Raised by | Keras |
 # |---|---|---|
 # | `InvalidArgumentError: … Inputs to operation AddN of type AddN must have the same size and shape. …` | `fit` and `evaluate`, with an uneven first batch | 3 |
-# | `InvalidArgumentError: … Value for attr 'T' of string is not in the list of allowed values: …` | `fit` and `evaluate`, with texts as inputs or labels | 3 |
-# | `AttributeError: 'SparseTensor' object has no attribute 'device'` | `fit` and `evaluate`, with sparse inputs | 3 |
+# | `InvalidArgumentError: … Value for attr 'T' of string is not in the list of allowed values: …` | `fit` and `evaluate`, with texts as inputs or labels; `of bool` with booleans | 3 |
+# | `AttributeError: 'SparseTensor' object has no attribute 'device'` | `fit` and `evaluate`, with sparse inputs; `'RaggedTensor'` with ragged ones | 3 |
 #
 # Before its first step, `fit` of Keras 3 averages one batch over the replicas, to learn shapes. Parts of different sizes have
-# no average, and neither have texts.
+# no average, and neither have texts and booleans.
 #
 # *Raises on Keras 3, in `fit` and `evaluate`, under `MirroredStrategy` with more than one replica. Keras 2 works.*
 
@@ -73,15 +73,15 @@ session = clinic.open("fm71", strategy, devices, save_format, keras)
 # be uneven, but not without an effect: see [FM19](fm19_partial_last_batch.ipynb), and [FM52](fm52_empty_part.ipynb) if a
 # replica gets no example.
 #
-# Texts: turn them into numbers before the model, so that the strategy divides numbers. This is also faster, since a GPU has no
-# texts:
+# Texts and booleans: turn them into numbers before the model, so that the strategy divides numbers. For texts this is also
+# faster, since a GPU has none. For booleans write `tf.cast(label, tf.float32)`.
 #
 # ```python
 # dataset = dataset.map(lambda text, label: (to_numbers(text), label))  # to_numbers is a TextVectorization
 # ```
 #
-# Sparse tensors: `dataset.map(lambda x, y: (tf.sparse.to_dense(x), y))`. If that needs too much memory, write the loop with
-# `strategy.run`, which averages nothing, or use Keras 2.
+# Sparse tensors: `dataset.map(lambda x, y: (tf.sparse.to_dense(x), y))`, and `x.to_tensor()` for ragged ones. If that needs
+# too much memory, write the loop with `strategy.run`, which averages nothing, or use Keras 2.
 #
 # ## Why
 #

@@ -1,17 +1,17 @@
 # %% [markdown]
-# # FM72. `load_model` makes an own model or layer with its default arguments
+# # FM72. `load_model` makes a custom model or layer with its default arguments
 #
 # | Message | Raised by | Keras |
 # |---|---|---|
-# | no message: `after loading: 2.0`, in place of 6.0 | `load_model` of an own `Model` without `get_config` | 3 |
-# | no message: another prediction or another training | `load_model` of an own layer or loss whose `get_config` lacks an argument | 2, 3 |
-# | `TypeError: … could not be deserialized properly. …` | `load_model` of an own `Model` whose constructor takes no `**kwargs` | 3 |
+# | no message: `after loading: 2.0`, in place of 6.0 | `load_model` of a custom `Model` without `get_config` | 3 |
+# | no message: another prediction or another training | `load_model` of a custom layer or loss whose `get_config` lacks an argument | 2, 3 |
+# | `TypeError: … could not be deserialized properly. …` | `load_model` of a custom `Model` whose constructor takes no `**kwargs` | 3 |
 # | `ValueError: … expected 2 variables, but received 0 variables during loading. …` | the same, if the argument decides a shape: see FM06 | 3 |
 #
-# A file has the name of the class and what `get_config` returns. What `get_config` of an own class leaves out is the default of its
+# A file has the name of the class and what `get_config` returns. What `get_config` of a custom class leaves out is the default of its
 # constructor after loading.
 #
-# *Wrong result without an error, for `.keras` files, with every strategy or none. An own `Model` without `get_config` on Keras 3
+# *Wrong result without an error, for `.keras` files, with every strategy or none. A custom `Model` without `get_config` on Keras 3
 # only.*
 
 # %% tags=["declaration"]
@@ -20,8 +20,8 @@ from strategy_clinic import FailureMode, Symptom
 MODE = FailureMode(
     id="fm72",
     slug="model_with_defaults",
-    title="`load_model` makes an own model or layer with its default arguments",
-    sees="a loaded model of an own class predicts or trains otherwise: its constructor got the defaults",
+    title="`load_model` makes a custom model or layer with its default arguments",
+    sees="a loaded model of a custom class predicts or trains otherwise: its constructor got the defaults",
     fix='write `get_config` in the class: `return {**super().get_config(), "factor": self.factor}`',
     document="004",
     switches=("keras",),
@@ -78,7 +78,7 @@ session = clinic.open("fm72", strategy, devices, save_format, keras)
 #
 # ## Why
 #
-# For an own *layer* without `get_config`, Keras notes the arguments when the layer is made, if they are numbers, texts, tuples or
+# For a custom *layer* without `get_config`, Keras notes the arguments when the layer is made, if they are numbers, texts, tuples or
 # lists. A `Model` of Keras 3.15 does not pass its arguments on to the code that notes them (`Model.__new__` in
 # `keras/src/models/model.py`), so the defaults are noted. Keras 2 notes the arguments of models, too.
 #

@@ -3,13 +3,13 @@
 #
 # | Message | Raised by | Keras |
 # |---|---|---|
-# | no message: `kernel of the body after one step: [1.]` | `fit` or a custom loop: an own model or layer of Keras 3 holds a layer of `tf_keras` | 3 |
+# | no message: `kernel of the body after one step: [1.]` | `fit` or a custom loop: a custom model or layer of Keras 3 holds a layer of `tf_keras` | 3 |
 # | `ValueError: Only instances of `keras.Layer` can be added to a Sequential model. Received: <tf_keras…>` | `Sequential` of Keras 3 with a layer of `tf_keras`, such as `hub.KerasLayer` | 3 |
 # | `TypeError: The added layer must be an instance of class Layer. Received: layer=<Dense …> of type <class 'keras.src.layers…'>` | `Sequential` of `tf_keras` with a layer of Keras 3 | 2 |
 # | `ValueError: Could not interpret optimizer identifier: <tf_keras…>` | `compile` of one with an optimizer of the other | 2, 3 |
 #
-# `tf_keras` is Keras 2. `tf.keras` is Keras 3 from TensorFlow 2.16 on. Each counts its own layers only. A layer of the other is
-# called like a function, and its variables are in no list.
+# `tf_keras` is Keras 2, and `tf.keras` is Keras 3 from TensorFlow 2.16 on. Each tracks its own layers only. A layer of the
+# other is called like a function, and its variables are in no list.
 #
 # *Wrong result without an error where `tf.keras` is Keras 3, with every strategy or none.*
 
@@ -88,8 +88,9 @@ session = clinic.open("fm73", strategy, devices, save_format, keras)
 # does not pass `training` on. A `.keras` and a `.weights.h5` file lack the weights. A checkpoint of `tf.train.Checkpoint` has
 # them.
 #
-# Other parts of the two can be mixed, or fail at once. A loss of `tf_keras` in a model of Keras 3 works in `fit` on one device
-# and raises under a strategy. A seed set by one does not hold for the other.
+# Other parts of the two can be mixed, or fail at once. A loss object of `tf_keras`, such as
+# `tf_keras.losses.MeanSquaredError()`, works in `fit` of Keras 3 without a strategy and raises under one. `set_random_seed`
+# of one also seeds the other.
 #
 # The tables say what is trained and stored. See TensorFlow's [notes on
 # Keras 3](https://keras.io/getting_started/#tensorflow--keras-2-backwards-compatibility).

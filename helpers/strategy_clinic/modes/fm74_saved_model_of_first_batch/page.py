@@ -68,11 +68,13 @@ session = clinic.open("fm74", strategy, devices, save_format, keras)
 
 # %% [markdown]
 # For Keras 3 alone, `model.export("exported", input_signature=[tf.TensorSpec((None, 4), tf.int32)])` does the same. Without
-# `input_signature`, `export` takes any number of examples, and still floats. A model that begins with
-# `tf.keras.Input((4,), dtype="int32")` needs neither: its SavedModel takes whole numbers and any number of examples.
+# `input_signature`, `export` takes any number of examples, and still floats. A model that begins with `tf.keras.Input((4,),
+# dtype="int32")` needs neither: its SavedModel takes whole numbers and any number of examples. On Keras 2 a `Sequential` with
+# an `Embedding` and a `Flatten` needs it: without it, `save` raises `The last dimension of the inputs to a Dense layer should
+# be defined`.
 #
-# `training=False` belongs to the signature. Keep what is loaded in a name as long as you call it: in
-# `tf.saved_model.load(folder).serve(batch)` the variables are gone before the call.
+# `training=False` belongs to the signature. Keep what is loaded in a name: in `tf.saved_model.load(folder).serve(batch)` the
+# variables are gone before the call.
 #
 # The loaded model is a function, and neither trained nor compiled. To train on, save a `.keras` file, too: see
 # [FM27](fm27_format_not_loadable.ipynb). Look into a folder with `saved_model_cli show --dir exported --all`. `clinic examine`
@@ -80,17 +82,17 @@ session = clinic.open("fm74", strategy, devices, save_format, keras)
 #
 # ## Why
 #
-# A `Reshape`, a `Flatten` or an `LSTM` of Keras 3 asks a batch for its size. If the traced shape has a number there, the number is
-# in the graph. A `Dense` or a `Dropout` does not ask. So many models take any batch although their signature names one size, and
-# a new layer breaks the server.
+# A `Reshape`, a `Flatten` or an `LSTM` of Keras 3 asks a batch for its size. If the traced shape has a number there, the
+# number is in the graph. A `Dense` or a `Dropout` does not ask. So many models take any batch although their signature names
+# one size.
 #
 # `tf.saved_model.save` asks Keras for the shapes that the model was built with. Keras 3 answers with those of the first call. In
 # a custom loop that is the first part that `strategy.run` got, and in `fit` the part of one replica. A model that is called
 # with one example first, as after `load_weights`, gets 1. Types are not kept, and Keras 3 says `float32`. Keras 2 replaces the size
-# by `None`, and keeps the types of an own `Model`.
+# by `None`, and keeps the types of a custom `Model`.
 #
-# Names are others, too: Keras 3 calls the inputs `inputs` or `args_0` and the outputs `output_0`, where Keras 2 had the names of
-# the layers. The function above returns what a client expects if it returns a dictionary.
+# Keras 3 calls the inputs `inputs` or `args_0` and the outputs `output_0`; Keras 2 used the names of the layers. For names of
+# your own, let the function above return a dictionary.
 #
 # Keras recommends `model.export` in place of `tf.saved_model.save`. See [`export`](https://keras.io/api/models/model_saving_apis/export/).
 
@@ -265,6 +267,6 @@ session.table([one, two, two.but(devices=4), two.but(keras=2)])
 # ## Read next
 #
 # - [FM27](fm27_format_not_loadable.ipynb): `load_model` does not read a SavedModel on Keras 3.
-# - [FM72](fm72_model_with_defaults.ipynb): an own model that is loaded with other arguments.
+# - [FM72](fm72_model_with_defaults.ipynb): a custom model that is loaded with other arguments.
 # - [FM05](fm05_untracked_variable.ipynb): a variable that no file holds.
 # - [FM43](fm43_retracing_every_step.ipynb): a function that is traced for each size.

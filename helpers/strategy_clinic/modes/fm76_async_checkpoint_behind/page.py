@@ -46,8 +46,7 @@ session = clinic.open("fm76", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# Three steps, each saved. Then the state is spoilt, and the last save should bring back step 3. The table stands for the weights
-# of a model.
+# Three steps, each saved. Then the last save should bring back step 3. The table stands for the weights of a model.
 
 # %% tags=["broken"]
 # broken.py
@@ -55,7 +54,7 @@ session = clinic.open("fm76", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Wait for the thread where you need the file, and not after each save.
+# Wait for the thread where you need the file.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -64,33 +63,33 @@ session = clinic.open("fm76", strategy, devices, save_format, keras)
 # Without a manager, call `checkpoint.sync()` before `tf.train.latest_checkpoint(folder)`. The path that `save` returns can be
 # restored by the same `Checkpoint` without `sync`: it waits itself. Another `Checkpoint`, and another process, do not wait.
 #
-# The end of the program waits for the thread, and so does an exception. A process that is killed, or ends by `os._exit`, does
-# not: its last save is lost, and the one before is the latest. So call `sync` when a signal announces the end.
+# The end of the program waits for the thread, also after an exception. A process that is killed, or ends by `os._exit`, loses
+# its last save. So call `sync` when a signal announces the end.
 #
-# The option does not work for models of Keras 3: the first save works, and the second raises, with one device, too. Save the values
-# that Keras keeps, `tf.train.Checkpoint(values=[v.value for v in model.variables])`, with `+ model.optimizer.variables` for the
-# state of a built optimizer, or save without the option. Keras 2 saves
-# its models with the option, also by `ModelCheckpoint(…, save_weights_only=True, options=options)`. `clinic examine` does not name this mode.
+# The option does not work for models of Keras 3: the first save works, and the second raises, with one device, too. Save the
+# values that Keras keeps, `tf.train.Checkpoint(values=[v.value for v in model.variables])`, with `model.variables +
+# model.optimizer.variables` for a built optimizer, too, or save without the option. Keras 2 saves its models with the option,
+# also by `ModelCheckpoint(…, save_weights_only=True, options=options)`. `clinic examine` does not name this mode.
 #
 # ## Why
 #
-# A save blocks the training while a file is written. With the option, `save` waits for the thread of the *save before*, copies the
-# values to the CPU, and starts a thread. That thread writes the file and then the file `checkpoint`, which has the name of the
-# latest one. So after `save` has returned, the save before is complete, and this one is not. What is written are the values of the time
-# of the call: what the program assigns afterwards is not in the file.
+# A save blocks the training while a file is written. With the option, `save` waits for the thread of the *save before*,
+# copies the values to the CPU, and starts a thread. That thread writes the file and then the file `checkpoint`, which has the
+# name of the latest one. So after `save` has returned, the save before is complete, and this one is not. The file has the
+# values of the time of the call.
 #
-# For a variable of Keras 3, the copy is a new `tf.Variable`, in a `tf.function` that is called for each save: see
-# [FM12](fm12_variables_recreated.ipynb), and `_copy_trackable_to_cpu` in `keras/src/backend/tensorflow/core.py`.
+# For a variable of Keras 3, `_copy_trackable_to_cpu` in `keras/src/backend/tensorflow/core.py` makes a new `tf.Variable` for
+# each save, in a `tf.function`: see [FM12](fm12_variables_recreated.ipynb).
 #
-# `keras.callbacks.OrbaxCheckpoint` of Keras 3.15 saves in the background, too. With Orbax 0.12.8, which no test of ours has:
+# `keras.callbacks.OrbaxCheckpoint` of Keras 3.15 saves in the background, too. Seen once, with Orbax 0.12.8:
 #
-# - `fit` waits at its end. `sys.exit` or an exception before leaves the last save as `2.orbax-checkpoint-tmp`, and loading takes
-#   the one before. `callback.wait_until_finished()` waits.
+# - An end before that of `fit` leaves the last save as `2.orbax-checkpoint-tmp`, and loading takes the one before.
+#   `callback.wait_until_finished()` waits.
 # - With a relative `directory` no save is complete. Only the second save raises `Checkpoint path should be absolute`.
 # - Under `MirroredStrategy` `fit` raises `int() argument must be … not 'MirroredVariable'`.
-# - `load_weights` finds layers by name. It sets nothing, silently, in a second model of the process, whose layer is `dense_2`. With
-#   equal names it sets the weights, and not the optimizer.
-# - `keras.models.load_model` sets `optimizer.iterations` and nothing else, silently, in a new process, too.
+# - `load_weights` finds layers by name, and sets nothing, silently, where the names differ (`dense`, `dense_2`). It does not
+#   set the optimizer.
+# - `load_model` sets `optimizer.iterations` and nothing else, silently.
 #
 # The tables say which step comes back. See [`tf.train.CheckpointOptions`](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions).
 

@@ -67,7 +67,7 @@ session = clinic.open("fm77", strategy, devices, save_format, keras)
 # ```python
 # epoch = tf.Variable(0, dtype=tf.int64)
 # count = tf.keras.callbacks.LambdaCallback(on_epoch_begin=lambda number, logs: epoch.assign(number))
-# data = tf.data.Dataset.range(1).flat_map(lambda _: examples.shuffle(1000, seed=epoch))
+# data = tf.data.Dataset.range(1).flat_map(lambda _: examples.shuffle(1000, seed=epoch)).batch(8)
 # ```
 #
 # A program that is stopped in the middle of an epoch begins that epoch again, and trains on its first batches twice. Keep the

@@ -70,7 +70,8 @@ session = clinic.open("fm78", strategy, devices, save_format, keras)
 # %% [markdown]
 # For your own model:
 #
-# - `errors` must have one number for each example: `tf.keras.losses.MSE(labels, outputs)` returns that.
+# - `errors` must have one number for each example. `tf.keras.losses.MSE(labels, outputs)` returns that for outputs with two
+#   axes; take the mean over the other axes for more, such as those of images.
 # - Add the losses of the layers, if there are any: `tf.nn.scale_regularization_loss(tf.add_n(model.losses))`.
 # - Create metrics in the scope, and call `update_state` in the step. To print the loss, see
 #   [FM39](fm39_per_replica_on_host.ipynb).
