@@ -573,12 +573,13 @@ def test_the_page_shows_each_row_and_each_explanation(explained, monkeypatch):
 PLANTED = """
 import sys
 from strategy_clinic.setups import runtime
+from strategy_clinic.sweep import devices
 from strategy_clinic.sweep.items import Item, Kind, How, Parts, call, cells_of
 from strategy_clinic.sweep.runs import measured
 
 runtime.choose_keras(3)
 runtime.start_tensorflow()
-measured.split_cpu()
+devices.split_cpu()
 import keras
 from strategy_clinic.sweep.measurements import own
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from ...base import dataset_iterators
 from ...setups import runtime
+from ..devices import split_cpu
 from ..differences import DIFFERENT, Outcome, Raised, Result, compare
-from ..runs.measured import one_line, split_cpu
+from ..runs.measured import one_line
 from ..runs.rounding import GROWS, nudged_weights
 from .program import Program
 

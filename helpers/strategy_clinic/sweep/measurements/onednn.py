@@ -24,6 +24,7 @@ def shape_of_the_last_part(replicas: int, parts: str, onednn: bool) -> list[int]
 
 def main(replicas: int, parts: str) -> None:
     from ...setups import runtime
+    from ..devices import split_cpu
 
     runtime.choose_keras(3)
     runtime.start_tensorflow()
@@ -39,14 +40,6 @@ def main(replicas: int, parts: str) -> None:
     *_, last = place.dataset(inputs("images", place.rows))
     outputs = place.strategy.run(lambda batch, _: layer(batch), last)
     print(json.dumps(list(place.copies(outputs)[-1].shape[1:])))
-
-
-def split_cpu(count: int) -> None:
-    import tensorflow as tf
-
-    cpu = tf.config.list_physical_devices("CPU")[0]
-    parts = [tf.config.LogicalDeviceConfiguration()] * count
-    tf.config.set_logical_device_configuration(cpu, parts)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,11 @@ from typing import Any
 from ...base import dataset_iterators
 from ...base.errors import UserError
 from ...setups import runtime
+from ..devices import split_cpu
 from ..differences import Raised, Result
 from ..items import KERAS, cells_of
 from .catalogue import ITEMS
-from .measured import References, result_of, split_cpu, values_at
+from .measured import References, result_of, values_at
 
 
 def results_of(path: str, keras: int, names: dict[str, float | None]) -> dict[str, Result]:

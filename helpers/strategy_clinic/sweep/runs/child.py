@@ -4,10 +4,10 @@ import os
 
 from ...processes import request_reply
 from ...setups import runtime
+from ..devices import split_cpu
 from ..differences import Result
 from .catalogue import without_row
 from .cells import results_of
-from .measured import split_cpu
 
 
 def main() -> None:

@@ -14,7 +14,6 @@ from ..items import KERAS, Cell, How
 from .rounding import last_digit_of, last_digits_changed, tolerance_of
 
 PACKAGE = __package__.rpartition(".")[0]
-DEVICES = 4
 MESSAGE = 160  # characters of a message that are stored
 # Lines of a message that say where it was raised, and the parts of a line that belong to one process: colours, the numbers
 # of layers and of resources, addresses, names of nodes, paths.
@@ -35,14 +34,6 @@ class Reference:
 
 
 References = dict[tuple[str, ...], Reference]  # by row, way and parts
-
-
-def split_cpu() -> None:
-    import tensorflow as tf
-
-    cpu = tf.config.list_physical_devices("CPU")[0]
-    parts = [tf.config.LogicalDeviceConfiguration()] * DEVICES
-    tf.config.set_logical_device_configuration(cpu, parts)
 
 
 def result_of(cell: Cell, references: References, rounding: float | None = None) -> Result:
