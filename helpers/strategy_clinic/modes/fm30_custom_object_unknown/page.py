@@ -115,7 +115,7 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 # If only the loss or a metric is unknown, `compile=False` loads the file without it.
 #
 # A `Lambda` layer with a Python lambda has no name. Its byte code is in the file, and Keras refuses to run it unless you pass
-# `safe_mode=False`. Do this only with files that you trust.
+# `safe_mode=False`. Do this only with files that you trust. Keras 2 runs it from an `.h5` file without a question.
 #
 # Checkpoints contain no class names. In a `.weights.h5` file the layers have names after their classes (on Keras 2 only those of
 # `Sequential` and functional models): rename a class, and loading raises, see [FM06](fm06_architecture_changed.ipynb). See

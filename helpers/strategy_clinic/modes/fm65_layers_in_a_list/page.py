@@ -69,7 +69,7 @@ session = clinic.open("fm65", strategy, devices, save_format, keras)
 # `BatchNormalization` are lost.
 #
 # Before you rely on a checkpoint, look into it with `tf.train.list_variables(path)`, or call `assert_tracked` of
-# [FM05](fm05_untracked_variable.ipynb) with `model.variables`. `clinic examine` does not name this mode.
+# [FM05](fm05_untracked_variable.ipynb) with `model.weights`. `clinic examine` does not name this mode.
 #
 # ## Why
 #
