@@ -104,7 +104,7 @@ def is_only_read(recording: Recording, call: ModelCalled) -> bool:
     return not {*call.variables} & (written | trained)
 
 
-@reclassify("fm03")
+@reclassify("fm03", "fm25")
 def scope_mismatch(recording: Recording, mode: str, _: ExceptionRaised, __: Stack) -> str:
     """Tells weights that were loaded outside the scope from others that were made there."""
     return "fm25" if load_of_all_outside(recording) else mode
