@@ -19,9 +19,12 @@ from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.findings import BeginWith
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
+    Carries,
     ExceptionRaised,
     GradientComputed,
+    LossTraced,
     ModelCalled,
+    Operation,
     Outcome,
     Owner,
     StepEnded,
@@ -196,3 +199,49 @@ def test_updates_that_are_not_reported(events):
 
 def test_a_run_that_did_not_finish_may_have_changed_nothing():
     assert modes(run(WITHOUT, UPDATES, outcome=Outcome.KILLED)) == []
+
+
+# Gradients that are stopped
+
+
+def traced(*stops, behind=()):
+    """What a loss on line 7 is computed from: on each of these lines gradients are stopped, and `behind` the first again."""
+    lines = [*stops, *behind]
+    operations = [
+        Operation(0, "Mean", LINE, (*range(1, len(stops) + 1),), Carries.TOTAL, False, None)
+    ]
+    for number, line in enumerate(lines, 1):
+        inputs = (len(stops) + 1,) if number == 1 and behind else ()
+        at = stack("/program/loss.py", line)
+        operations.append(
+            Operation(number, "StopGradient", at, inputs, Carries.EXAMPLES, False, None)
+        )
+    return LossTraced(LINE, tuple(operations))
+
+
+STOPPED = GradientComputed(LINE, 2, 2, disconnected=(1, 2), stopped=(1, 2))
+
+
+@pytest.mark.parametrize(
+    "loss, gradients, line",
+    [
+        (traced(31), STOPPED, 31),
+        (traced(31, 31), STOPPED, 31),
+        (traced(31, behind=(40,)), STOPPED, 31),
+        (traced(31, 40), STOPPED, 7),
+        (traced(), STOPPED, 7),
+        (traced(31), replace(STOPPED, stopped=(1,)), 7),
+        (replace(traced(31), location=OTHER), STOPPED, 7),
+    ],
+    ids=[
+        "one",
+        "one line",
+        "behind another",
+        "two lines",
+        "none",
+        "a variable that leads nowhere",
+        "another loss",
+    ],
+)
+def test_the_line_that_stops_all_gradients(loss, gradients, line):
+    assert modes(run(loss, gradients, RAISED, outcome=Outcome.RAISED)) == [("fm34", line)]

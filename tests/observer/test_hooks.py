@@ -238,6 +238,8 @@ def strategy_cases():
             lambda o, _: len(o.tracing.sites) > 0,
         ),
         "tensorflow.GradientTape.gradient": gradient,
+        "tensorflow.GradientTape.__enter__": tape_opened,
+        "tensorflow.GradientTape.__exit__": tape_closed,
     }
 
 
@@ -342,6 +344,24 @@ def gradient(t):
         loss = t.plain * 2.0
     arguments = {"target": loss, "sources": [t.plain]}
     return Case(tape.gradient, arguments, told(events.GradientComputed, "total"))
+
+
+def tape_opened(t):
+    tape = t.tf.GradientTape()
+
+    def seen(observer, _):
+        is_recorded = observer.lineage.eager.records.get(tape) is not None
+        tape.__exit__(None, None, None)
+        return is_recorded
+
+    return Case(tape.__enter__, {}, seen)
+
+
+def tape_closed(t):
+    tape = t.tf.GradientTape()
+    tape.__enter__()
+    arguments = {"typ": None, "value": None, "traceback": None}
+    return Case(tape.__exit__, arguments, lambda o, _: not o.lineage.eager.open)
 
 
 def message_cases():

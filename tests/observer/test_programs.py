@@ -568,3 +568,44 @@ def test_the_examples_of_each_epoch_of_fit(run, order, different):
     ]
     assert len({each.checksums for each in taken.values()}) == different
     assert not watched.of(events.ObserverFailed)
+
+
+STEP = """
+    import keras
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+
+    def penalty(weights):
+        return 0.5 * tf.reduce_sum(tf.square(weights))
+
+    def one(x, y):
+        with tf.GradientTape() as tape:
+            error = tf.square(tf.stop_gradient(model(x)) - y)
+            loss = tf.reduce_mean(error) + penalty(model.weights[0])
+        return tape.gradient(loss, model.weights[0])
+
+    {how}
+    def step(x, y):
+        return strategy.run(one, args=(x, y))
+
+    for _ in range(2):
+        step(tf.ones((4, 3)), tf.ones((4, 1)))
+    """
+
+
+@pytest.mark.slow
+def test_a_loss_is_known_alike_in_a_graph_and_outside(run):
+    losses = []
+    for how in ("", "@tf.function"):
+        watched = run(STEP.replace("{how}", how), "--devices", "2")
+        assert watched.status == 0, watched.error
+        assert not watched.of(events.ObserverFailed)
+        (traced,) = watched.of(events.LossTraced)
+        assert traced.location[0].line == 16
+        lines = {(each.kind, each.location[0].line) for each in traced.operations if each.location}
+        losses.append(lines)
+    for kind, line in (("Mean", 15), ("StopGradient", 14), ("Sum", 10), ("ReadVariableOp", 10)):
+        assert all((kind, line) in each for each in losses), (kind, line, losses)

@@ -57,6 +57,11 @@ MODULES = {
         "tensorflow.python.ops.gen_stateless_random_ops_v2",
         "stateless_random_uniform_v2 stateless_random_normal_v2",
     ),
+    # Tells of each operation that runs.
+    "op_callbacks": (
+        "tensorflow.python.framework.op_callbacks",
+        "add_op_callback remove_op_callback",
+    ),
     # What `tf.stop_gradient` and `keras.ops.stop_gradient` call.
     "gen_array_ops": ("tensorflow.python.ops.gen_array_ops", "stop_gradient"),
     # Makes each loop of a graph.

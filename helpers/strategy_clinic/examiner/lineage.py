@@ -17,6 +17,7 @@ FACTORS = {*QUOTIENTS, "Mul"}
 SUMS = {"AddV2", "Add", "AddN", "Sub"}
 # Operations whose result for a sum is not the sum of their results.
 BENDS = {"Sqrt", "Rsqrt", "Square", "Pow", "Exp", "Log", "Log1p", "Sigmoid", "Tanh", "Softplus"}
+STOPS = {"StopGradient", "PreventGradient"}
 NEAR = 1e-6  # of two constants that are equal
 
 
@@ -81,6 +82,16 @@ class Loss:
     def divides_by(self, operation: Operation, carried: Carries) -> bool:
         divisors = self.sources(operation)[1:] if operation.kind in QUOTIENTS else []
         return any(each.carries is carried and not each.whole for each in divisors)
+
+    def cuts(self) -> list[Operation]:
+        """Returns what stops gradients, the first on each way from the loss."""
+        found, cuts = [self.operations[0]], []
+        for each in found:
+            if each.kind in STOPS:
+                cuts.append(each)
+            else:
+                found += [source for source in self.sources(each) if source not in found]
+        return cuts
 
     # Numbers
 

@@ -1,8 +1,9 @@
 """Observes what a traced loss is computed from: the operations that lead to it, each with the program's lines that made it.
 
 Most operations of a model compute a value for each example from those of the same example: these are left out. What is kept
-are those that make one value of all examples, and what they are joined with: other such values, weights and constants. Where
-a loss divides by the wrong number, adds a penalty, or compares examples with each other, such an operation does it.
+are those that make one value of all examples, those that stop gradients, and what they are joined with: other such values,
+weights and constants. Where a loss divides by the wrong number, adds a penalty, or compares examples with each other, such
+an operation does it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import Any
 
 from .activations import constant
 from .context import Context
-from .events import Carries, LossTraced, Operation
+from .eager_operations import EagerOperation, EagerOperations, EagerValue
+from .events import Carries, LossTraced, Operation, Stack
 from .patching import Call
+from .stopped_gradients import STOPS
 from .variables import captures_of, replica_now
 
 MOST_LOSSES = 12  # of a program, at different lines
@@ -35,9 +38,12 @@ FACTORS = {"Mul", "RealDiv", "Div", "DivNoNan"}
 class Lineage:
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.eager = EagerOperations(context)
 
     def watch(self) -> None:
         import tensorflow as tf
+
+        self.eager.watch()
 
         self.context.patches.wrap(tf.GradientTape, "gradient", before=self.differentiated)
 
@@ -45,18 +51,27 @@ class Lineage:
         """Reports each loss once, as its first replica computes it."""
         import tensorflow as tf
 
+        stack_of: Any
         provenance = self.context.provenance
-        if tf.executing_eagerly() or replica_now():
+        if replica_now():
             return
         site, _ = provenance.call_site()
         if self.context.counts["losses"] == MOST_LOSSES or not self.context.is_first("loss", site):
             return
         self.context.count("losses")
-        targets = [each for each in tf.nest.flatten(call["target"]) if hasattr(each, "op")]
-        walk = Walk(provenance.stack_of)
-        operations = walk.operations(targets) if targets else ()
-        if operations:
+        targets, stack_of = tf.nest.flatten(call["target"]), provenance.stack_of
+        is_eager = tf.executing_eagerly()
+        if is_eager:
+            targets, stack_of = self.eager.values(call.owner, targets), made_at
+        targets = [each for each in targets if hasattr(each, "op")]
+        operations = Walk(stack_of).operations(targets) if targets else ()
+        # Outside of graphs nothing may tell examples from other values
+        if operations and (not is_eager or operations[0].carries is Carries.TOTAL):
             self.context.emit(LossTraced(provenance.stack(), operations))
+
+
+def made_at(operation: EagerOperation) -> Stack:
+    return operation.location
 
 
 class Walk:
@@ -147,7 +162,7 @@ class Walk:
         return self.joined_in(tensor)
 
     def joined_in(self, tensor: Any) -> Iterable[Any]:
-        """Returns the next operations on the way to the examples that join them with something, or with each other."""
+        """Returns the next operations on the way to the examples that join them with something, or that stop gradients."""
         seen, waiting = {key(tensor)}, [tensor]
         while waiting:
             current = waiting.pop()
@@ -157,7 +172,8 @@ class Walk:
                 seen.add(key(each))
                 carried = self.carries[key(each)]
                 is_factor = current is tensor and self.is_factor(tensor, each)
-                is_joined = carried is Carries.EXAMPLES and self.joins(each)
+                is_told = self.joins(each) or each.op.type in STOPS
+                is_joined = carried is Carries.EXAMPLES and is_told
                 if carried is Carries.TOTAL or is_factor or is_joined:
                     yield each
                 elif carried is Carries.EXAMPLES:
@@ -257,7 +273,7 @@ def reduces_first_axis(tensor: Any) -> bool:
     attributes = operation.node_def.attr
     if "keep_dims" not in attributes or len(operation.inputs) != 2:
         return False
-    axes, rank = constant(operation.inputs[1]), operation.inputs[0].shape.rank
+    axes, rank = known(operation.inputs[1]), operation.inputs[0].shape.rank
     return axes is not None and bool({0, -(rank or 0) or 0} & {*axes.flatten().tolist()})
 
 
@@ -267,8 +283,13 @@ def value_of(tensor: Any) -> float | None:
         return None
     if tensor.op.type != "Const" and not follows_from_constants(tensor):
         return None
-    value = constant(tensor)
+    value = known(tensor)
     return None if value is None else float(value)
+
+
+def known(tensor: Any) -> Any:
+    """Returns the value of a tensor that the graph decides; outside of graphs all are known."""
+    return tensor.tensor.numpy() if isinstance(tensor, EagerValue) else constant(tensor)
 
 
 def follows_from_constants(tensor: Any) -> bool:

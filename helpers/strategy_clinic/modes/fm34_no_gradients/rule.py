@@ -7,6 +7,7 @@ from typing import TypeGuard
 from ...examiner import blame
 from ...examiner.divergence import effect_of
 from ...examiner.findings import BeginWith, Finding, FollowUp
+from ...examiner.lineage import loss_at
 from ...examiner.recording import Recording
 from ...examiner.rule import Steps, blames, line_of, observed, rule
 from ...observer.events import (
@@ -106,10 +107,20 @@ def loss_without_gradient(recording: Recording, stack: Stack) -> Stack:
     if located and "fit" in blame.called_at(located[0]):
         return (*line_of_loss(located), *located)
     return (
-        from_cut_above(located)
+        line_of_stop(recording, located)
+        or from_cut_above(located)
         or call_outside_tape(recording, located)
         or blame.from_argument(located, ("gradient",))
     )
+
+
+def line_of_stop(recording: Recording, stack: Stack) -> Stack:
+    """Returns the only line that stops all gradients of what is differentiated here; nothing if others are missing, too."""
+    computed = recording.of(GradientComputed)
+    here = [each for each in computed if each.location[:1] == stack[:1] and each.missing]
+    loss = loss_at(recording, stack) if here and here[-1].stopped == here[-1].disconnected else None
+    cuts = [each.location for each in loss.cuts() if each.location] if loss else []
+    return cuts[0] if len({each[0] for each in cuts}) == 1 else ()
 
 
 def call_outside_tape(recording: Recording, stack: Stack) -> Stack:
