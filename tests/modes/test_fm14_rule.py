@@ -4,9 +4,14 @@ from dataclasses import replace
 
 import pytest
 from recorded import LINE, OTHER, found, loaded, modes, run, stack, updated, variable, written
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
+    CalledAlike,
+    CalledApart,
     CopiedToItself,
     CopyCalled,
+    CopyMoved,
     Frame,
     GradientComputed,
     ModelCalled,
@@ -182,6 +187,102 @@ def test_a_clone_in_a_model_that_gets_no_gradients(events):
     ],
 )
 def test_a_clone_that_gets_values_or_is_not_used(events):
+    assert modes(run(*events)) == []
+
+
+# A layer from the configuration of another one with seeds, whose weights are equal
+
+FROM_CONFIG = replace(COPIED, function="from_config")
+APART = CalledApart((3, 4))
+
+
+def test_a_layer_from_a_configuration_that_is_trained_beside_the_original():
+    assert modes(run(FROM_CONFIG, APART, TOGETHER)) == [("fm14", 7)]
+
+
+def test_a_note_if_only_the_program_knows_whether_a_layer_is_another_one():
+    apart = replace(FROM_CONFIG, equal=False)
+    (note,) = diagnose(Runs([run(apart, APART, TOGETHER)])).notes
+    assert "line 7 makes a layer from the configuration of another one" in note
+    assert not diagnose(Runs([run(apart, TOGETHER)])).notes
+    clone = replace(apart, function="clone_model")
+    assert not diagnose(Runs([run(clone, APART, TOGETHER)])).notes
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [FROM_CONFIG, TOGETHER],
+        [FROM_CONFIG, replace(FROM_CONFIG, target=(5, 6)), APART, TOGETHER],
+        [replace(FROM_CONFIG, equal=False), APART, TOGETHER],
+        [FROM_CONFIG, APART, updated(trains=(1, 2)), updated(trains=(3, 4))],
+    ],
+    ids=["the next layer", "one of several", "other weights", "with its own optimizer"],
+)
+def test_a_layer_from_a_configuration_that_is_another_one(events):
+    assert modes(run(*events)) == []
+
+
+# A clone that a loss is computed with, and that keeps random weights
+
+TAPED = CopyCalled((), (3, 4), trainable=True, taped=True)
+
+
+def test_a_clone_that_no_optimizer_trains(at):
+    (finding,) = found(run(CLONE, replace(TAPED, location=at(2)), updated(at(3), trains=(1, 2))))
+    assert (finding.mode, finding.line) == ("fm14", 7)
+    assert "line 2 calls it for the loss, and no optimizer trains it" in str(finding.proof)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [CalledAlike((3, 4))],
+        [updated(trains=(3, 4))],
+        [written(number=3)],
+        [loaded(variables=(3, 4))],
+    ],
+    ids=["learns to answer as it does", "trained", "written", "loaded"],
+)
+def test_a_clone_that_is_random_on_purpose_or_gets_values(at, events):
+    used = replace(TAPED, location=at(2)), updated(at(3), trains=(1, 2))
+    assert modes(run(CLONE, *used, *events)) == []
+
+
+@pytest.mark.parametrize(
+    "changes", [{"trainable": False}, {"taped": False}], ids=["frozen", "outside of tapes"]
+)
+def test_a_clone_that_no_gradient_is_meant_for(at, changes):
+    call = replace(TAPED, location=at(2), **changes)
+    assert modes(run(CLONE, call, updated(at(3), trains=(1, 2)))) == []
+    assert modes(run(CLONE, replace(TAPED, location=at(2)), updated(at(3), trains=(8,)))) == []
+    assert modes(run(CLONE, replace(TAPED, location=at(6)), updated(at(8), trains=(1, 2)))) == []
+
+
+# A clone that follows its source
+
+MOVED = CopyMoved((3, 4), 0.2)
+
+
+def test_a_clone_that_follows_from_random_weights():
+    (finding,) = found(run(CLONE, written(number=3), MOVED))
+    assert (finding.mode, finding.line) == ("fm14", 7)
+    assert "line 20 lets it follow the original by 20% in a step" in str(finding.proof)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [CLONE, replace(MOVED, share=1.0)],
+        [CLONE, replace(MOVED, target=(5, 6))],
+        [CLONE, loaded(variables=(3, 4)), MOVED],
+        [replace(CLONE, equal=True), MOVED],
+        [replace(CLONE, location=()), MOVED],
+        [replace(CLONE, function="deepcopy"), MOVED],
+    ],
+    ids=["gets the values", "another", "loaded", "begins equal", "on no line", "a copy"],
+)
+def test_a_copy_that_may_follow(events):
     assert modes(run(*events)) == []
 
 

@@ -651,6 +651,7 @@ def keras_cases(package):
         ),
         "Functional.get_config": lambda t: config_taken(functional(t, package)),
         "Sequential.get_config": lambda t: config_taken(t.models[package]),
+        "Layer.get_config": lambda t: config_taken(t.models[package].layers[-1]),
         "Model.from_config": lambda t: from_config(functional(t, package)),
         "Sequential.from_config": lambda t: from_config(t.models[package]),
         "Layer.get_weights": lambda t: weights_taken(t.models[package].layers[-1]),
@@ -717,7 +718,7 @@ def functional(t, package):
 
 
 def config_taken(model):
-    return Case(model.get_config, {}, lambda o, _: o.copies.config[1]() is model)
+    return Case(model.get_config, {}, lambda o, _: o.copies.configs[-1]() is model)
 
 
 def from_config(model):

@@ -570,6 +570,68 @@ def test_the_examples_of_each_epoch_of_fit(run, order, different):
     assert not watched.of(events.ObserverFailed)
 
 
+LAYERS = """
+    import keras
+    import numpy as np
+    import tensorflow as tf
+
+    def dense(seed=None):
+        return keras.layers.Dense(4, kernel_initializer=keras.initializers.GlorotUniform(seed))
+
+    one, chained = dense(1), dense(2)
+    twin = keras.layers.Dense.from_config({**one.get_config(), "name": "twin"})
+    after = keras.layers.deserialize(keras.layers.serialize(chained))
+    one.trainable = False
+    still = type(one).from_config(one.get_config())
+    other = keras.layers.Dense.from_config({"units": 4, "name": "other"})
+    followed = keras.Sequential([keras.Input((4,)), dense()])
+    follows = keras.models.clone_model(followed)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            total = one(x) + twin(x) + after(chained(x)) + still(2.0 * x) + other(x)
+            loss = tf.reduce_sum(total + followed(x)) + 0.0 * tf.reduce_sum(follows(x))
+        tape.gradient(loss, chained.trainable_variables)
+        for old, new in zip(follows.weights, followed.weights):
+            old.assign(0.75 * old + 0.25 * new)
+        return loss
+
+    for layer in (one, chained, twin, after, still, other):
+        layer.build((None, 4))
+    x = tf.constant(np.ones((2, 4), "float32"))
+    step(x)
+    step(x)
+    """
+
+
+@pytest.mark.slow
+def test_copies_of_layers(run):
+    """A layer is made from the configuration of another one, and a clone follows a model."""
+    watched = run(LAYERS)
+    assert watched.status == 0, watched.error
+    assert not watched.of(events.ObserverFailed)
+    copied = {each.location[0].line: each for each in watched.of(events.WeightsCopied)}
+    assert [(line, each.function, each.equal) for line, each in sorted(copied.items())] == [
+        (10, "from_config", True),
+        (11, "from_config", True),
+        (13, "from_config", True),
+        (16, "clone_model", False),
+    ]
+    twin, after, still, follows = (copied[line].target for line in (10, 11, 13, 16))
+    calls = {each.target: (each.trainable, each.taped) for each in watched.of(events.CopyCalled)}
+    assert calls == {
+        twin: (True, True),
+        after: (True, True),
+        still: (False, True),
+        follows: (True, True),
+    }
+    assert {each.target for each in watched.of(events.CalledAlike)} == {twin, follows}
+    assert {each.target for each in watched.of(events.CalledApart)} == {twin, still, follows}
+    (moved,) = watched.of(events.CopyMoved)
+    assert (moved.target, round(moved.share, 3)) == (follows, 0.25)
+
+
 STEP = """
     import keras
     import tensorflow as tf

@@ -62,6 +62,8 @@ MODULES = {
         "tensorflow.python.framework.op_callbacks",
         "add_op_callback remove_op_callback",
     ),
+    # Tells whether any tape records what is computed.
+    "record": ("tensorflow.python.eager.record", "could_possibly_record"),
     # What `tf.stop_gradient` and `keras.ops.stop_gradient` call.
     "gen_array_ops": ("tensorflow.python.ops.gen_array_ops", "stop_gradient"),
     # Makes each loop of a graph.

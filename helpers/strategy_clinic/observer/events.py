@@ -680,9 +680,33 @@ class WeightsCopied(LocatedEvent):
 
 @dataclass(frozen=True)
 class CopyCalled(LocatedEvent):
-    """The program called a model that is a copy of another; reported once for each line."""
+    """The program called a model or layer that is a copy of another; reported once for each line."""
 
     target: tuple[int, ...]
+    trainable: bool = True  # some of its variables are, or were not frozen
+    taped: bool = False  # a tape records the call
+
+
+@dataclass(frozen=True)
+class CalledAlike(Event):
+    """The program called a copy with the same tensors as its source."""
+
+    target: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CalledApart(Event):
+    """A graph calls a copy and its source, and what the one returns does not lead to what the other is given."""
+
+    target: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CopyMoved(Event):
+    """After a step, a copy that began with other values than its source has moved towards it by this share of the way."""
+
+    target: tuple[int, ...]
+    share: float
 
 
 @dataclass(frozen=True)

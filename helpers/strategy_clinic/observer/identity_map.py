@@ -28,6 +28,9 @@ class IdentityMap(Generic[Value]):
         reference, value = self.entries.get(id(key), (None, None))
         return value if reference is not None and reference() is key else None
 
+    def __delitem__(self, key: object) -> None:
+        self.entries.pop(id(key), None)
+
     def setdefault(self, key: object, make: Callable[[], Value]) -> Value:
         """Returns the value for an object, which is made and kept if there is none."""
         value = self.get(key)

@@ -14,13 +14,16 @@ from ...examiner.blame import (
     spans,
     statement_at,
 )
-from ...examiner.findings import Finding
+from ...examiner.findings import Finding, Location, Note
 from ...examiner.recording import Recording
-from ...examiner.rule import line_of, observed, rule
+from ...examiner.rule import Steps, line_of, observed, rule
 from ...observer.events import (
+    CalledAlike,
+    CalledApart,
     CheckpointRestored,
     CopiedToItself,
     CopyCalled,
+    CopyMoved,
     Frame,
     GradientComputed,
     GradientsApplied,
@@ -34,12 +37,15 @@ from ...observer.events import (
     WeightsCopied,
 )
 
-CLONES = "clone_model", "from_config"  # which copy no weights
+FROM_CONFIG = "from_config"
+CLONES = "clone_model", FROM_CONFIG  # which copy no weights
+GIVE_WEIGHTS = "give the clone the weights, `clone.set_weights(model.get_weights())`"
+MOST_MOVED = 0.98  # of the way in a step, so that a copy has not simply got the values
 UPDATES = {"apply_gradients", "apply", "minimize"}
 
 
 @rule("fm14")
-def trained_together(recording: Recording) -> Iterator[Finding]:
+def trained_together(recording: Recording) -> Steps:
     for copied in recording.of(WeightsCopied):
         source, target = set(copied.source), set(copied.target)
         times = [each for each in recording.of(WeightsCopied) if set(each.target) == target]
@@ -49,7 +55,10 @@ def trained_together(recording: Recording) -> Iterator[Finding]:
             for update in recording.of(GradientsApplied, after=copied)
             if source & set(update.optimizer.trains) and target & set(update.optimizer.trains)
         ]
-        if copied.equal and copied.location and together and not is_synchronised:
+        is_meant = is_synchronised or is_another_layer(recording, copied)
+        if not copied.location or not together or is_meant:
+            continue
+        if copied.equal:
             yield observed(
                 "fm14",
                 recording,
@@ -58,6 +67,22 @@ def trained_together(recording: Recording) -> Iterator[Finding]:
                 line_of(together[0].location, "an optimizer"),
                 " trains both, each with its own gradients",
             )
+        elif copied.function == FROM_CONFIG:
+            yield Note(
+                f"{Location(copied.location)} makes a layer from the configuration of another one: an optimizer trains both, "
+                "each with weights of its own; if they are to share them, call the first one twice (fm14)"
+            )
+
+
+def is_another_layer(recording: Recording, copied: WeightsCopied) -> bool:
+    """Tells whether a layer made from a configuration is the next one, or one of several; its seeds give equal weights."""
+    copies = {
+        each.target
+        for each in recording.of(WeightsCopied)
+        if each.function == FROM_CONFIG and each.source == copied.source
+    }
+    apart = [each.target for each in recording.of(CalledApart)]
+    return copied.function == FROM_CONFIG and (len(copies) > 1 or copied.target not in apart)
 
 
 @rule("fm14")
@@ -96,11 +121,63 @@ def clone_without_weights(recording: Recording) -> Iterator[Finding]:
                     line_of(update.location, "an optimizer"),
                     ", and nothing has filled or trained it",
                 )
+                yield replace(finding, fix=GIVE_WEIGHTS)
+                break
+
+
+@rule("fm14")
+def clone_left_out(recording: Recording) -> Iterator[Finding]:
+    """Checks whether a loss is computed with a clone that keeps random weights beside the original, which learns.
+
+    A network that is random on purpose is frozen, or gets what the other one gets, which learns to answer alike.
+    """
+    alike = [each.target for each in recording.of(CalledAlike)]
+    for clone in recording.of(WeightsCopied):
+        is_random = clone.function in CLONES and not clone.equal and clone.target
+        is_left = is_random and clone.location and not is_filled(recording, clone)
+        if not is_left or clone.target in alike or has_learnt(recording, clone):
+            continue
+        for call, update in uses_in_training(recording, clone):
+            learns = {*clone.source} & {*update.optimizer.trains}
+            if learns and call.trainable and call.taped:
+                finding = observed(
+                    "fm14",
+                    recording,
+                    clone.location,
+                    f"{clone.function} copies no weights: the clone keeps random ones, while the original is trained",
+                    line_of(call.location, "a later line"),
+                    " calls it for the loss, and no optimizer trains it, at ",
+                    line_of(update.location, "an update"),
+                )
                 yield replace(
                     finding,
-                    fix="give the clone the weights, `clone.set_weights(model.get_weights())`",
+                    fix=f"call the original itself, train the clone, too, or {GIVE_WEIGHTS}",
                 )
-                break
+                return
+
+
+@rule("fm14")
+def clone_that_follows(recording: Recording) -> Iterator[Finding]:
+    """Checks whether a clone that is to follow a model, as a moving average of it does, begins with random weights."""
+    for clone in recording.of(WeightsCopied):
+        moved = [each for each in recording.of(CopyMoved) if each.target == clone.target]
+        loads = [each.variables for each in recording.of(Loaded)]
+        loads += [each.variables for each in recording.of(CheckpointRestored)]
+        is_loaded = any({*variables} & {*clone.target} for variables in loads)
+        is_random = clone.function in CLONES and not clone.equal and clone.location
+        if not is_random or is_loaded or not moved or moved[0].share > MOST_MOVED:
+            continue
+        writes = recording.of(VariableWritten, after=clone)
+        lines = [each for each in writes if each.number in clone.target and each.location]
+        finding = observed(
+            "fm14",
+            recording,
+            clone.location,
+            f"{clone.function} copies no weights: the clone begins with random ones",
+            line_of(lines[0].location if lines else (), "a later line"),
+            f" lets it follow the original by {moved[0].share:.0%} in a step",
+        )
+        yield replace(finding, fix=GIVE_WEIGHTS)
 
 
 @rule("fm14")
@@ -150,10 +227,10 @@ def is_changed(recording: Recording, clone: WeightsCopied, alone: set[int]) -> b
     """Tells whether anything writes to the variables that have no gradient, or gives the clone other values than an optimizer."""
     changed = set(clone.target) & {
         write.number
-        for write in recording.of(VariableWritten, after=clone)
+        for write in recording.of(VariableWritten)
         if write.writer is not Owner.OPTIMIZER or write.number in alone
     }
-    loaded = {each for load in recording.of(Loaded, after=clone) for each in load.variables}
+    loaded = {each for load in recording.of(Loaded) for each in load.variables}
     return bool(changed or loaded & set(clone.target))
 
 
