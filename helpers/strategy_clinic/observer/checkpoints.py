@@ -498,6 +498,7 @@ class Checkpoints:
                 undistributed=tuple(single),
                 in_scope=bool(tf.distribute.has_strategy()),
                 replicas=self.most_replicas(),
+                optimizers=self.optimizers.states(),
             )
         )
 

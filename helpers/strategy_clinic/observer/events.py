@@ -930,6 +930,7 @@ class Loaded(LocatedEvent):
     undistributed: tuple[int, ...]  # those of them that no strategy distributes
     in_scope: bool
     replicas: int  # of the largest strategy that exists
+    optimizers: tuple[OptimizerState, ...] = ()  # that had been used; the file may have filled them
 
 
 # JSON

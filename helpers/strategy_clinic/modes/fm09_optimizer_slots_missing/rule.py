@@ -72,7 +72,7 @@ def trained_on(recording: Recording, load: Loaded) -> list[OptimizerState]:
     return [
         used
         for used in updates
-        for then in states_at(recording, load)
+        for then in load.optimizers
         for last in (ended.optimizers if ended else ())
         if used.variables[:1] == then.variables[:1] == last.variables[:1]
         and 0 < then.steps < last.steps
@@ -80,8 +80,3 @@ def trained_on(recording: Recording, load: Loaded) -> list[OptimizerState]:
         and used.variables[COUNT_AND_RATE:]
         and not {*used.variables[COUNT_AND_RATE:]} & changed
     ]
-
-
-def states_at(recording: Recording, load: Loaded) -> tuple[OptimizerState, ...]:
-    restored = recording.of(CheckpointRestored, until=load)[-1:]
-    return restored[0].optimizers if restored else ()
