@@ -9,6 +9,7 @@ from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
     CalledAlike,
     CalledApart,
+    CalledInTurn,
     CopiedToItself,
     CopyCalled,
     CopyMoved,
@@ -213,11 +214,18 @@ def test_a_note_if_only_the_program_knows_whether_a_layer_is_another_one():
     "events",
     [
         [FROM_CONFIG, TOGETHER],
+        [FROM_CONFIG, APART, CalledInTurn((3, 4)), TOGETHER],
         [FROM_CONFIG, replace(FROM_CONFIG, target=(5, 6)), APART, TOGETHER],
         [replace(FROM_CONFIG, equal=False), APART, TOGETHER],
         [FROM_CONFIG, APART, updated(trains=(1, 2)), updated(trains=(3, 4))],
     ],
-    ids=["the next layer", "one of several", "other weights", "with its own optimizer"],
+    ids=[
+        "not called",
+        "the next layer",
+        "one of several",
+        "other weights",
+        "with its own optimizer",
+    ],
 )
 def test_a_layer_from_a_configuration_that_is_another_one(events):
     assert modes(run(*events)) == []

@@ -628,6 +628,7 @@ def test_copies_of_layers(run):
     }
     assert {each.target for each in watched.of(events.CalledAlike)} == {twin, follows}
     assert {each.target for each in watched.of(events.CalledApart)} == {twin, still, follows}
+    assert [each.target for each in watched.of(events.CalledInTurn)] == [after]
     (moved,) = watched.of(events.CopyMoved)
     assert (moved.target, round(moved.share, 3)) == (follows, 0.25)
 

@@ -14,6 +14,7 @@ from .context import Context
 from .events import (
     CalledAlike,
     CalledApart,
+    CalledInTurn,
     CopiedToItself,
     CopyCalled,
     CopyMoved,
@@ -174,7 +175,7 @@ class Copies:
         """Watches the calls of all layers, once there is a copy of one; those of models are watched anyway."""
         kind = next(each for each in self.layers if isinstance(layer, each))
         if not isinstance(layer, self.models) and self.context.is_first("calls", kind):
-            self.context.patches.wrap(kind, "__call__", after=self.called)
+            self.context.patches.wrap(kind, "__call__", after=self.layer_called)
 
     def made_from_config(self, model: Any, _: Call) -> None:
         self.settle(model)
@@ -183,13 +184,14 @@ class Copies:
         """Reports a layer that was made from a configuration, once it and its source have weights of the same shapes."""
         known = self.pending.get(layer)
         source: Any = known[0]() if known else None
-        if not known or source is None or not layer.weights:
+        if not known or source is None:
             return
-        shapes = [[tuple(each.shape) for each in thing.weights] for thing in (source, layer)]
-        if shapes[0] == shapes[1]:
-            self.copied("from_config", source, layer, known[1])
-        if shapes[0]:
+        made = [self.variables.numbers_of(thing.weights) for thing in (source, layer)]
+        if all(made):  # a layer may have weights without values yet
+            shapes = [[tuple(each.shape) for each in thing.weights] for thing in (source, layer)]
             del self.pending[layer]
+            if shapes[0] == shapes[1]:
+                self.copied("from_config", source, layer, known[1])
 
     def deepcopied(self, result: Any, call: Call) -> None:
         if isinstance(call["x"], self.layers):
@@ -204,12 +206,9 @@ class Copies:
             known.times += 1
             equal = False
         else:
-            before, after = (
-                self.variables.trained_values(source),
-                self.variables.trained_values(target),
-            )
+            before, after = map(self.variables.values_of, numbers)
             equal = bool(before) and list(before.values()) == list(after.values())
-            values = after if equal else {}
+            values = self.variables.trained_values(target) if equal else {}
             copy = Copy(weakref.ref(source), stack, function, values, numbers[1])
             copy.given = numbers[0]
             if not equal and len(numbers[0]) == len(numbers[1]):
@@ -248,34 +247,42 @@ class Copies:
         self.trained[call.owner] = True
 
     def called(self, _: Any, call: Call) -> None:
+        self.layer_called(None, call)
+        if not self.fitting:
+            self.source_used(None, call)
+            if outside_replicas():
+                self.report_use(call.owner)
+
+    def layer_called(self, _: Any, call: Call) -> None:
         self.settle(call.owner)
         copy = self.copies.get(call.owner)
         if copy is not None:
             copy.in_training |= bool(self.fitting)
             self.report_call(copy, call.owner)
         self.compare_inputs(call)
-        if not self.fitting:
-            self.source_used(None, call)
-            if outside_replicas():
-                self.report_use(call.owner)
 
     def compare_inputs(self, call: Call) -> None:
-        """Reports a copy that is called with the same tensors as its source, or beside it: neither leads to the other."""
-        owner, copies = call.owner, self.copies
-        pairs = [(each, copy) for each, copy in copies.items() if owner in (each, copy.source())]
-        if not pairs or self.context.count("inputs", self.context.serial(owner)) > MOST_COMPARED:
+        """Reports a copy that is called with the same tensors as its source, beside it, or with what comes from it."""
+        owner = call.owner
+        copies = [(each, copy.source(), copy) for each, copy in self.copies.items()]
+        pairs = [each for each in copies if any(owner is one for one in each[:2])]
+        waiting = [(each, known[0]()) for each, known in self.pending.items()]
+        if not pairs and not any(owner is one for each in waiting for one in each):
+            return
+        if self.context.count("inputs", self.context.serial(owner)) > MOST_COMPARED:
             return
         known = self.inputs.setdefault(owner, lambda: deque(maxlen=MOST_INPUTS))
         known.append(given := inputs_of(call))
-        for target, copy in pairs:
-            other = copy.source() if owner is target else target
+        for target, source, copy in pairs:
+            other = source if owner is target else target
             earlier = [each for each in self.inputs.get(other) or () if each.graph == given.graph]
             if any(given.keys & each.keys for each in earlier):
                 self.report_first(CalledAlike(copy.target))
-            if earlier and given.graph and not handles_of(other) & given.handles:
-                self.report_first(CalledApart(copy.target))
+            if earlier and given.graph:
+                is_led = handles_of(other) & given.handles
+                self.report_first((CalledInTurn if is_led else CalledApart)(copy.target))
 
-    def report_first(self, event: CalledAlike | CalledApart) -> None:
+    def report_first(self, event: CalledAlike | CalledApart | CalledInTurn) -> None:
         if self.context.is_first(event):
             self.context.emit(event)
 

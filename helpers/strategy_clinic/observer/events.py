@@ -696,7 +696,14 @@ class CalledAlike(Event):
 
 @dataclass(frozen=True)
 class CalledApart(Event):
-    """A graph calls a copy and its source, and what the one returns does not lead to what the other is given."""
+    """A graph calls a copy and its source, and what the first of these calls returns does not lead to the other one."""
+
+    target: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CalledInTurn(Event):
+    """A graph calls a copy and its source, and what the first of these calls returns leads to the other one."""
 
     target: tuple[int, ...]
 

@@ -20,6 +20,7 @@ from ...examiner.rule import Steps, line_of, observed, rule
 from ...observer.events import (
     CalledAlike,
     CalledApart,
+    CalledInTurn,
     CheckpointRestored,
     CopiedToItself,
     CopyCalled,
@@ -81,7 +82,8 @@ def is_another_layer(recording: Recording, copied: WeightsCopied) -> bool:
         for each in recording.of(WeightsCopied)
         if each.function == FROM_CONFIG and each.source == copied.source
     }
-    apart = [each.target for each in recording.of(CalledApart)]
+    apart = {each.target for each in recording.of(CalledApart)}
+    apart -= {each.target for each in recording.of(CalledInTurn)}
     return copied.function == FROM_CONFIG and (len(copies) > 1 or copied.target not in apart)
 
 
