@@ -1,7 +1,7 @@
 """What a layer is made from, and when a copy of weights is seen to follow its source."""
 
 import pytest
-from strategy_clinic.observer.copies import config_given, share_moved
+from strategy_clinic.observer.copies import asked_for_config, config_given, share_moved
 from strategy_clinic.observer.events import Sample
 
 OLD = tuple(range(10))
@@ -76,3 +76,39 @@ def test_what_a_line_of_the_program_makes_a_layer_from():
     exec(compile(PROGRAM, "program", "exec"), names)
     assert names["made"] == [{"name": "a"}] * 4
     assert names["others"] == [None] * 3
+
+
+WRITERS = """
+class Base:
+    def get_config(self):
+        return asked_for_config(is_own)
+
+class Layer(Base):
+    def get_config(self):
+        return super().get_config()
+
+def inner(layer):
+    return layer.get_config()
+
+def serialize(layer):
+    return inner(layer)
+
+def save(layer):
+    return serialize(layer)
+"""
+ASKS = """
+class Own(Layer):
+    def get_config(self):
+        return super().get_config()
+
+asked = [each(kind()) for kind in (Layer, Own) for each in (lambda layer: layer.get_config(), serialize)]
+others = [save(Layer()), save(Own())]
+"""
+
+
+def test_whose_configuration_a_line_of_the_program_asks_for():
+    names = {"asked_for_config": asked_for_config, "is_own": lambda path: path == "program"}
+    exec(compile(WRITERS, "library", "exec"), names)
+    exec(compile(ASKS, "program", "exec"), names)
+    assert names["asked"] == [True] * 4
+    assert names["others"] == [False] * 2

@@ -42,7 +42,7 @@ LEAST_ENTRIES = 8  # by which a copy is seen to move
 SAME_SHARE = 1e-3  # of two entries that move
 # What makes a layer from a configuration, and what writes one; a layer's own function may call that of its base.
 MAKES = {"from_config", "deserialize", "deserialize_keras_object", "model_from_json"}
-WRITES = {"get_config", "serialize", "serialize_keras_object", "to_json", "get_serializable"}
+WRITES = {"get_config", "serialize", "serialize_keras_object", "to_json"}
 
 
 @dataclass
@@ -153,10 +153,7 @@ class Copies:
 
     def config_taken(self, _: Any, call: Call) -> None:
         """Remembers whose configuration a line of the program asks for, not what Keras asks for when it saves."""
-        frame = outer_frame()
-        while frame is not None and frame.f_code.co_name in WRITES:
-            frame = frame.f_back
-        if frame is not None and self.context.provenance.is_own(frame.f_code.co_filename):
+        if asked_for_config(self.context.provenance.is_own):
             self.configs.append(weakref.ref(call.owner))
 
     def layer_made(self, layer: Any) -> None:
@@ -167,7 +164,9 @@ class Copies:
         known = [ref() for ref in self.configs]
         alike: list[Any] = [each for each in known if type(each) is type(layer)]
         named = [each for each in alike if each.name == config.get("name")]
-        if source := next(reversed(named or alike), None):
+        # With another name it is made from what was asked for last
+        last = [each for each in alike if each is known[-1]]
+        if source := next(reversed(named or last), None):
             self.pending[layer] = weakref.ref(source), self.context.provenance.stack()
             self.watch_calls(layer)
 
@@ -336,6 +335,19 @@ class Copies:
 def weights_of(thing: Any) -> Any:
     """Returns what is trained of a layer or a model; all of its weights if the program has frozen them."""
     return thing.trainable_variables or thing.weights
+
+
+def asked_for_config(is_own: Any) -> bool:
+    """Tells whether a line of the program asks for the configuration that is being made now."""
+    frame: FrameType | None = outer_frame()
+    outermost = ""
+    while frame is not None:
+        name, path = frame.f_code.co_name, frame.f_code.co_filename
+        if name != "get_config" and is_own(path):
+            return outermost in WRITES
+        outermost = outermost if path.startswith(HERE) else name
+        frame = frame.f_back
+    return False
 
 
 def config_given(is_own: Any) -> Any:
