@@ -370,8 +370,9 @@ class Replacements:
         is_weight = record is not None and record.maker in (Owner.LAYER, Owner.USER)
         if is_weight and call.owner.dtype.is_floating and call.owner.shape.rank:
             (value,) = arrays_of(call.owner)
-            with outside_graphs():
-                call.owner.assign(value * nudges_of(value))
+            if value.shape == tuple(call.owner.shape):  # one made in a trace has no value yet
+                with outside_graphs():
+                    call.owner.assign(value * nudges_of(value))
 
     def nudge_copies(self, _: Any, call: Call) -> None:
         """Gives all copies the value of the first."""
