@@ -1,6 +1,7 @@
 """Checks fm09: a restore left an optimizer's variables as they were, since they did not exist when the file was saved."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
@@ -17,6 +18,7 @@ from ...observer.events import (
 )
 
 COUNT_AND_RATE = 2  # the first variables of an optimizer
+ANEW = "save and load the optimizer with the weights, or make a new one where they are loaded"
 
 
 @rule("fm09", explains_divergence=False)
@@ -51,7 +53,7 @@ def slots_of_the_training_before(recording: Recording) -> Iterator[Finding]:
         states = trained_on(recording, load) if save else []
         if save and states:
             slot = recording.name_of(states[0].variables[COUNT_AND_RATE])
-            yield observed(
+            finding = observed(
                 "fm09",
                 recording,
                 save.made_at or save.location,
@@ -59,6 +61,7 @@ def slots_of_the_training_before(recording: Recording) -> Iterator[Finding]:
                 line_of(load.location, "a later line"),
                 f" loads them after updates by {states[0].kind}, whose {slot} stays, and it makes more updates",
             )
+            yield replace(finding, fix=ANEW)
             return
 
 
