@@ -718,7 +718,7 @@ def functional(t, package):
 
 
 def config_taken(model):
-    return Case(model.get_config, {}, lambda o, _: o.copies.configs[-1]() is model)
+    return Case(model.get_config, {}, lambda o, _: o.copies.configs[-1][0]() is model)
 
 
 def from_config(model):

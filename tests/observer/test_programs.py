@@ -666,7 +666,7 @@ def test_a_loss_is_known_alike_in_a_graph_and_outside(run):
         watched = run(STEP.replace("{how}", how), "--devices", "2")
         assert watched.status == 0, watched.error
         assert not watched.of(events.ObserverFailed)
-        (traced,) = watched.of(events.LossTraced)
+        traced = watched.of(events.LossTraced)[0]  # a graph may be traced twice
         assert traced.location[0].line == 16
         lines = {(each.kind, each.location[0].line) for each in traced.operations if each.location}
         losses.append(lines)

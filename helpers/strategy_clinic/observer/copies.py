@@ -71,7 +71,8 @@ class Copies:
         self.taken: tuple[int, weakref.ref[Any], weakref.ref[Any]] | None = (
             None  # the place of an array among the weights, the array, and their owner
         )
-        self.configs: deque[weakref.ref[Any]] = deque(maxlen=MOST_CONFIGS)  # whose they are
+        # Whose they are, and their names of arguments
+        self.configs: deque[tuple[weakref.ref[Any], set[str]]] = deque(maxlen=MOST_CONFIGS)
         # Layers that were made from the configuration of others, until they have weights
         self.pending: IdentityMap[tuple[weakref.ref[Any], Stack]] = IdentityMap()
         self.inputs: IdentityMap[deque[Any]] = IdentityMap()  # of copies and their sources
@@ -151,21 +152,22 @@ class Copies:
     def cloned(self, clone: Any, call: Call) -> None:
         self.copied("clone_model", call["model"], clone)
 
-    def config_taken(self, _: Any, call: Call) -> None:
+    def config_taken(self, config: Any, call: Call) -> None:
         """Remembers whose configuration a line of the program asks for, not what Keras asks for when it saves."""
         if asked_for_config(self.context.provenance.is_own):
-            self.configs.append(weakref.ref(call.owner))
+            self.configs.append((weakref.ref(call.owner), {*config} - {"name"}))
 
     def layer_made(self, layer: Any) -> None:
         """Notes a layer or model that a line of the program makes from the configuration of one that exists."""
         config = self.configs and config_given(self.context.provenance.is_own)
         if not isinstance(config, dict):
             return
-        known = [ref() for ref in self.configs]
-        alike: list[Any] = [each for each in known if type(each) is type(layer)]
-        named = [each for each in alike if each.name == config.get("name")]
-        # With another name it is made from what was asked for last
-        last = [each for each in alike if each is known[-1]]
+        known = [(ref(), arguments) for ref, arguments in self.configs]
+        alike: list[Any] = [each for each in known if type(each[0]) is type(layer)]
+        named = [each for each, _ in alike if each.name == config.get("name")]
+        # With another name it is made from what was asked for last; a functional model has emptied it
+        is_whole = not config or known[-1][1] <= {*config}
+        last = [each for each, _ in alike if each is known[-1][0] and is_whole]
         if source := next(reversed(named or last), None):
             self.pending[layer] = weakref.ref(source), self.context.provenance.stack()
             self.watch_calls(layer)
@@ -340,7 +342,7 @@ def weights_of(thing: Any) -> Any:
 def asked_for_config(is_own: Any) -> bool:
     """Tells whether a line of the program asks for the configuration that is being made now."""
     frame: FrameType | None = outer_frame()
-    outermost = ""
+    outermost = "get_config"  # which has returned, and is on no stack
     while frame is not None:
         name, path = frame.f_code.co_name, frame.f_code.co_filename
         if name != "get_config" and is_own(path):
