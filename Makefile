@@ -13,7 +13,7 @@ lab: .venv/lab
 	@$(BIN)/clinic notebooks my_notebooks --open
 
 # Of the notebooks, eight and those that have changed since all have passed: see tests/changed_pages.py. Of the recorded
-# examinations, the fewest are run that have every kind of event and of run, and the others replayed: see tests/replayed.py.
+# examinations, the fewest are run that have every kind of run, and the others replayed: see tests/replayed.py.
 test: export EXAMINATIONS = cover
 test: lint types
 	pages=$$($(BIN)/python tests/changed_pages.py) \

@@ -244,14 +244,14 @@ def test_the_fewest_files_have_all_kinds():
     assert replayed.covering(kinds, dict.fromkeys(kinds, 1) | {"b": 4, "e": 2}) == ["a", "c", "d"]
 
 
-def test_the_kinds_of_a_recording_are_those_of_its_events_and_its_runs(program, tmp_path):
+def test_the_kinds_of_a_recording_are_those_of_its_runs(program, tmp_path):
     path = recorded(program, tmp_path / "runs.json.xz", Role.WATCHED, Role.REPEATED)
-    events = {"Started", "GradientsApplied"}
-    assert replayed.kinds_in(path) == {"watched", "repeated", "--tell", "finished"} | events
+    runs = recordings.Recorded.read(path).runs
+    assert replayed.kinds_in(runs) == {"watched", "repeated", "--tell", "finished"}
 
 
 def test_those_that_are_run_have_every_kind():
-    kinds = {path: replayed.kinds_in(path) for path in TESTED}
+    kinds = {path: replayed.kinds_in(recordings.Recorded.read(path).runs) for path in TESTED}
     chosen = set().union(*(kinds[path] for path in replayed.chosen()))
     assert chosen == set().union(*kinds.values()) and len(replayed.chosen()) <= 32
 
