@@ -33,6 +33,7 @@ from strategy_clinic.observer.events import (
     Carries,
     GradientComputed,
     GradientsApplied,
+    LossTraced,
     Operation,
     Owner,
     Part,
@@ -344,12 +345,12 @@ OTHERS = [0.5, -0.5, 0.25]
 GRADIENT = [1.0, 2.0, -1.0, 0.5, 3.0, -2.0, 1.5, -0.5]
 
 
-def penalized(replicas, penalty, slots=False, bias=0.0):
+def penalized(replicas, penalty, slots=False, bias=0.0, of_others=0.0):
     """A run whose first update is that of the data and of as many penalties as there are replicas."""
     change = [g + replicas * p for g, p in zip(GRADIENT, penalty)]
     after = {
         1: [w - 0.1 * g for w, g in zip(WEIGHTS, change)],
-        2: [each - 0.1 * (1 + bias) for each in OTHERS],
+        2: [each - 0.1 * (1 + bias + replicas * of_others * each) for each in OTHERS],
     }
     if slots:  # the update itself says nothing of the size of a gradient
         after[1] = [w - 0.1 for w in WEIGHTS]
@@ -390,6 +391,37 @@ def test_an_update_that_does_not_differ_by_a_penalty_only(other):
     assert judged(penalized(1, SQUARES), other) == []
 
 
+ADDED, COMPUTED = stack("train.py", 5), stack("train.py", 3)
+SUM, MEAN, PENALTY = ("Sum", Carries.TOTAL), ("Mean", Carries.TOTAL), ("L2Loss", Carries.WEIGHTS)
+
+
+def with_loss(recording, *terms):
+    """The run where the loss is the sum of these, of examples or of weights."""
+    count = len(terms)
+    operations = [Operation(0, "AddV2", ADDED, (*range(1, count + 1),), Carries.TOTAL, False, None)]
+    for number, (kind, carries) in enumerate(terms, 1):
+        inputs = (number + count,)
+        operations.append(Operation(number, kind, COMPUTED, inputs, carries, False, None))
+    for number, (_, carries) in enumerate(terms, count + 1):
+        leaf = carries if carries is Carries.WEIGHTS else Carries.EXAMPLES
+        kind = "ReadVariableOp" if carries is Carries.WEIGHTS else "Placeholder"
+        operations.append(Operation(number, kind, COMPUTED, (), leaf, False, None))
+    traced = LossTraced(LINE, tuple(operations))
+    return replace(recording, events=(*recording.events[:-1], traced, recording.events[-1]))
+
+
+@pytest.mark.parametrize(
+    "terms, modes",
+    [((SUM, PENALTY), ["fm37"]), ((SUM,), []), ((MEAN, PENALTY), []), ((), [])],
+    ids=["a penalty", "none", "a mean, too", "unknown"],
+)
+def test_a_penalty_on_three_weights_is_one_if_the_loss_has_it(terms, modes):
+    """The direction of three numbers alone may be that of a weight by chance."""
+    none = [0.0] * len(WEIGHTS)
+    runs = [penalized(replicas, none, of_others=0.2) for replicas in (1, 2)]
+    assert judged(*(with_loss(each, *terms) if terms else each for each in runs)) == modes
+
+
 PART = [0.4, -0.1, 0.3, 0.2, -0.5, 0.6, -0.2, 0.1]  # of the gradients
 
 
@@ -398,9 +430,12 @@ def of_part(replicas, size):
     return penalized(replicas, [size / replicas * each for each in PART])
 
 
-def judged_part(sizes, same_parts):
+def judged_part(sizes, same_parts, *terms):
     """The findings where a part has these sizes on 1, 2 and 4 devices, and on 1 and 2 if all replicas have the same examples."""
-    one, other, third = (of_part(n, size) for n, size in zip((1, 2, 4), sizes))
+    one, other, third = (
+        with_loss(each, *terms) if terms else each
+        for each in (of_part(n, size) for n, size in zip((1, 2, 4), sizes))
+    )
     again = answering(OnDevices=third, Replace=None, same=other)
     with_same_parts = iter([of_part(n, size) for n, size in zip((1, 2), same_parts)])
 
@@ -419,6 +454,16 @@ def judged_part(sizes, same_parts):
 def test_a_part_that_changes_with_the_devices(sizes, words):
     (message,) = judged_part(sizes, sizes)
     assert message.startswith("on 1, 2 and 4 devices, ") and words in message
+
+
+@pytest.mark.parametrize(
+    "terms, words",
+    [((SUM, PENALTY), "adds a whole penalty"), ((MEAN, PENALTY), "divides that part")],
+    ids=["a penalty", "a mean, too"],
+)
+def test_a_part_that_grows_is_a_penalty_if_nothing_is_a_mean(terms, words):
+    (message,) = judged_part((1, 2, 4), (1, 2, 4), *terms)
+    assert words in message
 
 
 @pytest.mark.parametrize("third", [3, 5, 2.1, 0.5])

@@ -415,7 +415,9 @@ def growth_ratio(
     return ratio_of(change, other_change, EXACT)
 
 
-def differs_by_penalty(one: Recording, other: Recording, training: int = 1) -> bool:
+def differs_by_penalty(
+    one: Recording, other: Recording, training: int = 1, least: int = ENOUGH_ENTRIES
+) -> bool:
     """Tells whether the first updates, or the gradients, differ by nothing but what a penalty on the weights adds.
 
     The derivative of a weight's square is a multiple of the weight, and that of its absolute value has its sign.
@@ -430,10 +432,10 @@ def differs_by_penalty(one: Recording, other: Recording, training: int = 1) -> b
         for key in kept
         if key in others
     ]
-    return adds_multiples(updates) or adds_multiples(gradients)
+    return adds_multiples(updates, least) or adds_multiples(gradients, least)
 
 
-def adds_multiples(changes: list[tuple[Vector, Vector, list[Vector]]]) -> bool:
+def adds_multiples(changes: list[tuple[Vector, Vector, list[Vector]]], least: int) -> bool:
     """Tells whether each pair of changes is equal, or differs in the direction of one of these weights or of its signs."""
     explained = 0
     for one, other, weights in changes:
@@ -444,7 +446,7 @@ def adds_multiples(changes: list[tuple[Vector, Vector, list[Vector]]]) -> bool:
         if not any(abs(cosine(difference, each)) >= STRAIGHT for each in [*weights, *signs]):
             return False
         explained += len(difference)
-    return explained >= ENOUGH_ENTRIES
+    return explained >= least
 
 
 def size_of(vector: Vector) -> float:

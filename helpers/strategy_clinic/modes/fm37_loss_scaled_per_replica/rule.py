@@ -10,6 +10,7 @@ from typing import Any
 
 from ...examiner import blame, lineage
 from ...examiner.divergence import (
+    ENOUGH_ENTRIES,
     Divergence,
     depends_on_mean,
     differs_by_penalty,
@@ -40,6 +41,7 @@ from ...observer.replacements import Replacement
 
 NEAR = 0.1  # of a factor, which is 1 in a correct program and at least 2 in a broken one
 VERY_NEAR = 0.01  # of what changes in one way only
+ENOUGH_OF_PENALTY = 3  # entries of a weight, where the traced loss has a penalty
 # Why updates grow, whatever the program's loss is.
 OTHER_REASONS = Part.WHOLE_BATCH_LOSS, Part.SCALAR_LOSS
 OWN_MEANS = "reduce_mean", "mean"
@@ -47,12 +49,14 @@ MEANS = *OWN_MEANS, "reduce_sum", "sum", "compute_average_loss"
 NO_SUM = (
     "give the optimizer each replica's own gradients, or divide their sum by the number of replicas"
 )
+SHARE = "divide the penalty by the number of replicas: `tf.nn.scale_regularization_loss(penalty)`"
 SIZES = {"shape", "size", "len"}
 SCALES = "scale_regularization_loss", "scale_loss_for_distribution"
 PENALTIES = {"losses", "l2_loss", "global_norm"}
 
 
 GROWS = "grows as their number: each replica divides that part of the loss by its own examples"
+ADDS = "grows as their number: each replica adds a whole penalty to its part of the loss"
 # What a part of the gradients does, and its size on a number of replicas.
 GROWTHS: dict[str, Callable[[int], float]] = {
     GROWS: lambda replicas: replicas,
@@ -142,7 +146,7 @@ def scaling(pair: Pair) -> Answers[Shown | None]:
     if has_penalty(pair) and (yield from is_repeated(has_penalty, pair)):
         why = f"each of {many} replicas adds the whole penalty on them to its part of the loss"
         message = f"the first update differs by a multiple of the weights: {why}"
-        return penalty(pair) or from_penalty(loss), message
+        return penalty(pair) or from_penalty(loss), message, SHARE
     return None
 
 
@@ -162,9 +166,11 @@ def growing_part(pair: Pair) -> Answers[Shown | None]:
     if not (yield from is_repeated(growth_in_words, pair, third)):
         return None
     counts = f"{one.replicas}, {other.replicas} and {third.replicas} devices"
-    message = f"on {counts}, with the same examples, a part of the first update {why}"
+    message = f"on {counts}, with the same examples, a part of the first update"
+    if why == GROWS and (added := only_penalty(pair)):
+        return added, f"{message} {ADDS}", SHARE
     located = only_mean(pair) if why == GROWS else ()
-    return located or (from_part if why == GROWS else from_sum)(loss), message
+    return located or (from_part if why == GROWS else from_sum)(loss), f"{message} {why}"
 
 
 def differs_with_same_parts(pair: Pair) -> Answers[bool]:
@@ -256,6 +262,12 @@ def penalty(pair: Pair) -> Stack:
     return next((each.location for each in loss.penalties()), ()) if loss else ()
 
 
+def only_penalty(pair: Pair) -> Stack:
+    """Returns the line that computes a penalty which is added to a loss of which nothing is a mean of a part."""
+    loss = traced_loss(pair)
+    return penalty(pair) if loss and not loss.means else ()
+
+
 def traced_loss(pair: Pair, of: int = 1) -> lineage.Loss | None:
     """Returns what leads to the loss of the training, on more devices, or on fewer if `of` is 0."""
     recording = pair.watched[of]
@@ -331,7 +343,9 @@ def is_same_training(one: Recording, other: Recording) -> bool:
 
 
 def has_penalty(pair: Pair) -> bool:
-    return differs_by_penalty(pair.one, pair.other, pair.training)
+    """Tells whether the runs differ by a penalty: by chance few entries have its direction, too, if the loss has none."""
+    least = ENOUGH_OF_PENALTY if only_penalty(pair) else ENOUGH_ENTRIES
+    return differs_by_penalty(pair.one, pair.other, pair.training, least)
 
 
 def scaled_by(pair: Pair, factor: float) -> str:
