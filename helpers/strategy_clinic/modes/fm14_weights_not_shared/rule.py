@@ -59,7 +59,14 @@ def trained_together(recording: Recording) -> Steps:
         is_meant = is_synchronised or is_another_layer(recording, copied)
         if not copied.location or not together or is_meant:
             continue
-        if copied.equal:
+        if (
+            copied.function == FROM_CONFIG
+        ):  # it may be meant: two towers of one form, or one for two inputs
+            yield Note(
+                f"{Location(copied.location)} makes a layer from the configuration of another one: an optimizer trains both, "
+                "each with weights of its own; if they are to share them, call the first one twice (fm14)"
+            )
+        elif copied.equal:
             yield observed(
                 "fm14",
                 recording,
@@ -67,11 +74,6 @@ def trained_together(recording: Recording) -> Steps:
                 f"{copied.function} copies weights that are equal here only: the copy has variables of its own",
                 line_of(together[0].location, "an optimizer"),
                 " trains both, each with its own gradients",
-            )
-        elif copied.function == FROM_CONFIG:
-            yield Note(
-                f"{Location(copied.location)} makes a layer from the configuration of another one: an optimizer trains both, "
-                "each with weights of its own; if they are to share them, call the first one twice (fm14)"
             )
 
 
