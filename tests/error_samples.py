@@ -44,7 +44,7 @@ ERRORS = [
      "with a freshly initialized optimizer."),
     ("fm30", "ValueError: Unknown loss function:focal_loss"),
     ("fm31", "RuntimeError: `add_update` was called in a cross-replica context. This is not expected."),
-    ("fm32", "assertion failed: [Trying to access a placeholder that is not supposed to be executed.]"),
+    ("fm32", "InvalidArgumentError: You must feed a value for placeholder tensor 'cond/else/_1/cond/Placeholder' with dtype"),
     ("fm33", "TypeError: An op outside of the function building code is being passed\na \"Graph\" tensor."),
     ("fm34", "ValueError: Variable <tf.Variable 'w:0'> has `None` for gradient. Please make sure that all of your ops "
      "have a gradient defined"),
@@ -62,6 +62,8 @@ ERRORS = [
 ]  # fmt: skip
 OF_NO_MODE = [
     "ResourceExhaustedError: OOM when allocating tensor with shape[64,112,112,64] and type float",
+    "InvalidArgumentError: assertion failed: [Trying to access a placeholder that is not supposed to be executed.]",
+    "----> 1 model = load_model(path)\nTypeError: __init__() got an unexpected keyword argument 'ragged'",
     "UnknownError: Failed to get convolution algorithm. This is probably because cuDNN failed to initialize",
     "ValueError: Input 0 of layer \"dense\" is incompatible with the layer: expected axis -1 of input shape to have value 4",
     "ValueError: Shapes (None, 1) and (None, 10) are incompatible",

@@ -122,6 +122,17 @@ def test_other_words_are_no_wrong_letters():
     assert classify.triage(unlike).mode is None
 
 
+def test_another_name_is_no_wrong_letter():
+    says = "model = load_model(path)\nTypeError: __init__() got an unexpected keyword argument"
+    for other in ("ragged", "lr", "on"):
+        assert classify.triage(f"{says} '{other}'").mode is None
+    assert classify.triage(f"{says.replace('keyword', 'keywrod')} 'fn'").mode == "fm45"
+    assert near.ends_alike("argument fn", "argumnt fn") and near.ends_alike(
+        "of weights", "of weigths"
+    )
+    assert not near.ends_alike("argument fn", "argument fx")
+
+
 def test_what_speaks_against_a_wording_speaks_against_a_part_of_it():
     assert classify.triage("OSError: No file or directory found at folder").mode == "fm27"
     assert classify.triage("OSError: No file or directory found at model.keras").mode is None

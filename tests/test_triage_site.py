@@ -29,6 +29,9 @@ ASKED = [
     "Strasse straße ﬀ ı İ KeyError: 'ä' ½ ² ٣",
     "&lt;b&gt;Need to be inside &quot;with strategy.scope()&#34; for &#x3c;",
 ]
+OTHER_NAME = [
+    "model = load_model(path)\nTypeError: __init__() got an unexpected keyword argument 'lr'"
+]
 OF_RELEASES = [
     "keras==3.8.0: the loss is nan after 60 batches with MirroredStrategy",
     "Keras version: 3.10.0, TF 2.19. The loss is nan after 60 batches with MirroredStrategy",
@@ -41,7 +44,7 @@ OF_RELEASES = [
     "keras 3.4.1 AttributeError: 'list' object has no attribute 'shape' in load_model",
 ]
 TEXTS = [text for _, text in [*ERRORS, *DESCRIBED, *CUT]]
-TEXTS += [*OF_NO_MODE, *TYPED, *MEMORY, *ORDINARY, *ASKED, *OF_RELEASES, FIT]
+TEXTS += [*OF_NO_MODE, *TYPED, *MEMORY, *ORDINARY, *ASKED, *OTHER_NAME, *OF_RELEASES, FIT]
 TEXTS += [wrapper(text) for wrapper in [*WRAPPERS, in_a_window] for _, text in ERRORS[::9]]
 TEXTS += BEGUN_LATE
 FEW = [*TYPED, *MEMORY, *OF_RELEASES]  # enough to show what the site has otherwise
@@ -113,6 +116,7 @@ def without_errors(data):
 CHANGES = {
     "hint": (with_number(hint=0), FEW),
     "per_edit": (with_number(per_edit=1000), FEW),
+    "name": (with_number(name=0), OTHER_NAME),
     "half": (with_number(half=2), FEW),
     "unknown": (with_number(unknown=3), FEW),
     "gap": (with_number(gap=0), FEW),

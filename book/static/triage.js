@@ -259,9 +259,13 @@ function makeTriage(data) {
   function withErrors(wording, text) {
     for (const pieces of plainReadings(wording)) {
       const found = mayHaveErrors(pieces) && nearly(pieces, text);
-      if (found) return found;
+      if (found && endsAlike(pieces.at(-1), found)) return found;
     }
     return "";
+  }
+  function endsAlike(piece, found) {
+    const last = piece.split(" ").at(-1);
+    return last.length > number.name || found.trim().split(" ").at(-1) === last;
   }
   function mayHaveErrors(pieces) {
     return lengthOf(pieces) >= (pieces.some(piece => piece.includes(" ")) ? number.least_of_words : number.least);

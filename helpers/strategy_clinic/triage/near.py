@@ -19,6 +19,7 @@ READ = 10_000  # characters that are read of the end of a text,
 PLACES = 10  # and places of it where a part of a wording is compared
 PER_EDIT = 12  # letters for each of which one may be wrong,
 MOST_EDITS = 2  # and how many in a wording
+NAME = 3  # letters at most of a last word of which none may be wrong: with one it is another name
 LEAST, LEAST_OF_WORDS = (
     20,
     13,
@@ -122,9 +123,16 @@ def cuts(piece: str, most: int) -> Iterator[tuple[int, str]]:
 def with_errors(wording: Wording, text: str) -> str:
     """Returns what in a plain text is the wording with a few letters wrong; empty if nothing is."""
     for pieces in plain_readings(wording):
-        if may_have_errors(pieces) and (found := nearly(pieces, text)):
+        found = nearly(pieces, text) if may_have_errors(pieces) else ""
+        if found and ends_alike(pieces[-1], found):
             return found
     return ""
+
+
+def ends_alike(piece: str, found: str) -> bool:
+    """Returns whether what was found ends in the last word of a piece, if this is so short that it may be a name."""
+    last = piece.split()[-1]
+    return len(last) > NAME or found.split()[-1] == last
 
 
 def may_have_errors(pieces: tuple[str, ...]) -> bool:

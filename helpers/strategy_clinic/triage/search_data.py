@@ -80,6 +80,7 @@ NUMBERS = {
     "places": near.PLACES,
     "per_edit": near.PER_EDIT,
     "most_edits": near.MOST_EDITS,
+    "name": near.NAME,
     "least": near.LEAST,
     "least_of_words": near.LEAST_OF_WORDS,
     "short": near.SHORT,
