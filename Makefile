@@ -28,7 +28,7 @@ pages: .venv/test
 # Everything: also the notebooks and the cases that `make test` leaves out, since others test the same code.
 # No examination is replayed.
 nightly: export EXAMINATIONS = live
-nightly: lint types pages
+nightly: lint types pages orbax
 	$(BIN)/$(SIDE_BY_SIDE) --durations 10 tests
 
 # After a change of the observer: runs the programs whose recorded runs are out of date, and records them again. What asks for
@@ -129,6 +129,11 @@ nbgrader: .venv/test
 	test -d .nbgrader || $(BIN)/pip install -q --no-deps --target .nbgrader nbgrader==0.9.6 alembic mako rapidfuzz
 	PATH="$(CURDIR)/.nbgrader/bin:$$PATH" PYTHONPATH=$(CURDIR)/.nbgrader $(BIN)/pytest tests/test_nbgrader.py
 
+# Orbax, beside the environment and not in it: Keras saves with it where a program asks for that, and it brings JAX. 625 MB.
+orbax: .venv/test
+	test -d .orbax || $(BIN)/uv pip install -q --python $(BIN)/python -c requirements.lock --target .orbax orbax-checkpoint==0.12.8
+	PYTHONPATH=$(CURDIR)/.orbax $(BIN)/pytest tests/test_orbax.py
+
 # The repair of each report in `upstream`, in copies of the installed Keras: its tests fail before and pass after. It takes half an
 # hour; NAMES="scalar_loss_in_fit" proves what is named.
 upstream: .venv/test
@@ -139,4 +144,4 @@ upstream: .venv/test
 lanes: tools/lanes.toml
 	$(PYTHON) tools/make_lanes.py $(LANES)
 
-.PHONY: lab test pages nightly recordings coverage quick lint types book lock oldest colab nbgrader upstream lanes
+.PHONY: lab test pages nightly recordings coverage quick lint types book lock oldest colab nbgrader orbax upstream lanes

@@ -176,18 +176,78 @@ def dice_of_all_replicas():
     return np.allclose([evaluated, fit(loaded, labels)["loss"][0]], alone, rtol=1e-4)
 
 
-@case
-def remembers_the_best_value():
-    def train(epochs, first):
-        tf.keras.utils.set_random_seed(1)  # the loss is that of the first run
-        with three.scope():
-            model = make_model()
-            model.compile(tf.keras.optimizers.SGD(0.0), "mse")
-        early = Remembering("loss", patience=3, start_from_epoch=1)
-        options = {"epochs": epochs, "initial_epoch": first, "callbacks": [early]}
-        return model.fit(WORDS, LABELS, batch_size=6, verbose=0, **options).epoch
+def started(kinds, stops, saves_last=True):
+    """Returns the rate and the weight after each epoch, and the weight in the best file, of a training started so often."""
+    callbacks, epochs = tf.keras.callbacks, []
+    inputs = tf.ones((6, 1))
 
-    return train(1, 0) == [0] and train(3, 1) == [1, 2] and len(train(9, 3)) <= 3
+    class Record(callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            (weight,) = self.model.get_weights()
+            epochs.append((epoch, rate_of(self.model), float(weight[0, 0])))
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for stop in stops:
+            dense = tf.keras.layers.Dense(1, kernel_initializer="zeros", use_bias=False)
+            model = tf.keras.Sequential([tf.keras.Input((1,)), dense])
+            model.compile(tf.keras.optimizers.SGD(0.125), "mse")
+            given = [
+                kinds[0]("val_loss", patience=6, start_from_epoch=1),
+                kinds[1]("val_loss", patience=2, factor=0.5, cooldown=2),
+                kinds[2]("best.keras", save_best_only=True),
+                Record(),
+            ]
+            backup = callbacks.BackupAndRestore("backup", delete_checkpoint=False)
+            given.insert(len(given) if saves_last else 0, backup)
+            settings = {"epochs": stop, "batch_size": 6, "verbose": 0, "callbacks": given}
+            model.fit(inputs, 2.0 * inputs, validation_data=(inputs, inputs), **settings)
+        return epochs, float(tf.keras.models.load_model("best.keras").get_weights()[0][0, 0])
+
+
+def rate_of(model):
+    return float(tf.convert_to_tensor(model.optimizer.learning_rate))
+
+
+@case
+def remembers_what_callbacks_count():
+    callbacks = tf.keras.callbacks
+    forgetting = callbacks.EarlyStopping, callbacks.ReduceLROnPlateau, callbacks.ModelCheckpoint
+    lowering = type("Lowering", (Remembering, callbacks.ReduceLROnPlateau), {})
+    keeping = type("Keeping", (Remembering, callbacks.ModelCheckpoint), {})
+    remembering, stops = (
+        (Stopping, lowering, keeping),
+        (1, 4, 9),
+    )  # the rate is lowered in the fourth epoch
+    whole = started(forgetting, [9])
+    others = started(forgetting, stops), started(remembering, stops, saves_last=False)
+    return started(remembering, stops) == whole and whole not in others
+
+
+@case
+def the_rate_is_in_the_file():
+    with three.scope():
+        model = make_model()
+        model.compile(sgd(), tf.keras.losses.MeanSquaredError())
+    fit(model, LABELS)
+    model.optimizer.learning_rate.assign(0.5)
+    for name in ("rate.keras", "rate.h5"):
+        model.save(name)
+    model.save_weights("rate.weights.h5")
+    tf.train.Checkpoint(model=model).save("rate/checkpoint")
+
+    def filled(fill):
+        with three.scope():
+            other = make_model()
+            other.compile(sgd(), "mse")
+            other.optimizer.build(other.trainable_variables)
+        fill(other)
+        return other
+
+    models = [tf.keras.models.load_model(name) for name in ("rate.keras", "rate.h5")]
+    path = tf.train.latest_checkpoint("rate")
+    models.append(filled(lambda other: tf.train.Checkpoint(model=other).restore(path)))
+    models.append(filled(lambda other: other.load_weights("rate.weights.h5")))
+    return np.allclose(list(map(rate_of, models)), [0.5, 0.5, 0.5, 0.5 if KERAS_3 else 0.01])
 
 
 @case
@@ -257,4 +317,4 @@ def outcome(function):
 for name, function in CASES.items():
     if words := outcome(function):
         print(f"{name}: {words}")
-print("all cases have run:", len(CASES) >= 7)
+print("all cases have run:", len(CASES) >= 8)

@@ -161,6 +161,16 @@ def test_a_program_comes_back_from_every_setup(strategy, save_format):
     assert switches.for_setup(changed, here, "CPU").replace("import numpy as np\n", "") == TWO
 
 
+@pytest.mark.parametrize("save_format", formats.TABLE)
+def test_a_file_that_is_taken_for_a_whole_model_is_that_of_the_format(save_format):
+    program = files.program_text("fm27", "broken")
+    changed = switches.for_setup(program, Setup("default", 1, save_format), "CPU")
+    row = formats.TABLE[save_format]
+    (line,) = [each for each in changed.splitlines() if "load_model(" in each]
+    assert line == f"loaded = tf.keras.models.load_model({row.path})  # wrong: not a model"
+    assert row.saving[0].format(model="model") in changed
+
+
 def test_the_lines_of_a_gpu(monkeypatch):
     monkeypatch.setattr(runtime, "accelerators", lambda: ["GPU:0"])
     changed = switches.for_setup(TWO, Setup(), "GPU").splitlines()

@@ -43,6 +43,8 @@ FIXES = [
      "model.", "`.keras`"),
     ("fm27", "AttributeError: '_UserObject' object has no attribute 'predict'", "serve(batch)"),
     ("fm27", "TypeError: '_UserObject' object is not callable", "serve(batch)"),
+    ("fm27", "TypeError: stat: path should be string, bytes, os.PathLike or integer, not NoneType, in load_model(path)",
+     "glob.glob("),
     ("fm31", "AttributeError: 'NoneType' object has no attribute 'all_reduce'", "fm55"),
     ("fm34", "ValueError: `tape` is required when a `Tensor` loss is passed. Received: loss=1.0, tape=None.", "tape=tape"),
     ("fm15", "ValueError: You must specify an aggregation method to update a MirroredVariable in Replica Context.",

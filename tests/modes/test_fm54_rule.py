@@ -269,6 +269,12 @@ def test_a_class_that_keeps_the_best_value():
     assert "gfile.remove" in removes and "gfile.remove" not in keeps
 
 
+def test_a_class_that_keeps_a_cooldown():
+    text = "lower = tf.keras.callbacks.ReduceLROnPlateau('loss')\nmodel.fit(x, callbacks=[lower])\n"
+    made = edited_programs.repaired("fm54", HEAD, text, 2)[0]
+    assert "            self.best, self.wait, self.cooldown_counter = map(float, " in made
+
+
 def test_a_class_in_front_of_the_function_that_makes_the_callback():
     text = "def train():\n    return keras.callbacks.ModelCheckpoint('best.keras')\n"
     made = edited_programs.repaired("fm54", HEAD, text, 3)[0]

@@ -26,6 +26,7 @@ def for_setup(text: str, setup: Setup, kind: str = "") -> str:
     for known in formats.ROWS:
         lines = with_lines(lines, known.saving, wanted.saving)
         lines = with_lines(lines, known.loading, wanted.loading)
+        lines = with_lines(lines, known.opening, wanted.opening)
     if uses_numpy(lines) and "import numpy as np" not in lines:
         lines.insert(lines.index("import tensorflow as tf"), "import numpy as np")
     return "\n".join(lines) + "\n"

@@ -17,6 +17,12 @@ class Row:
     loading: tuple[str, ...]
     keeps: dict[str, tuple[int, ...]]  # each part that comes back, and in which versions of Keras
     about: str
+    path: str  # what a program gives to a call that reads it
+
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """Returns the line that takes it for a whole model, which not every format is."""
+        return (f"{{loaded}} = tf.keras.models.load_model({self.path})",)
 
     @property
     def keeps_in_words(self) -> str:
@@ -34,6 +40,7 @@ ROWS = (
         ('{loaded} = tf.keras.models.load_model("model.keras")',),
         MODEL | {"optimizer": BOTH},
         "model.save('m.keras')",
+        '"model.keras"',
     ),
     # Keras 3 restores the step counter without the slots, and the next step raises "Unknown variable".
     Row(
@@ -42,6 +49,7 @@ ROWS = (
         ('{loaded} = tf.keras.models.load_model("model.h5")',),
         MODEL | {"optimizer": (2,)},
         "model.save('m.h5')",
+        '"model.h5"',
     ),
     Row(
         "weights_h5",
@@ -49,6 +57,7 @@ ROWS = (
         ("{loaded} = make_model()", '{loaded}.load_weights("model.weights.h5")'),
         STATE,
         "model.save_weights; the optimizer only into a built one",
+        '"model.weights.h5"',
     ),
     Row(
         "checkpoint",
@@ -59,6 +68,7 @@ ROWS = (
         ),
         STATE,
         "tf.train.Checkpoint",
+        'tf.train.latest_checkpoint("saved")',
     ),
     Row(
         "saved_model",
@@ -66,6 +76,7 @@ ROWS = (
         ('{loaded} = tf.saved_model.load("saved_model")',),
         WEIGHTS,
         "model.export('folder'), a graph to call",
+        '"saved_model"',
     ),
     Row(
         "npz",
@@ -76,6 +87,7 @@ ROWS = (
         ),
         WEIGHTS,
         "numpy.savez of model.get_weights()",
+        '"weights.npz"',
     ),
 )
 TABLE = {row.name: row for row in ROWS}

@@ -3,11 +3,11 @@
 #
 # | Message | Raised by | Keras |
 # |---|---|---|
-# | `` ValueError: File format not supported: filepath=… Keras 3 only supports V3 `.keras` files, legacy H5 format files (`.h5` extension). … `` | `load_model` of a checkpoint, a SavedModel or `.npz` | 3 |
+# | `` ValueError: File format not supported: filepath=… Keras 3 only supports V3 `.keras` files, legacy H5 format files (`.h5` extension). … `` | `load_model` of a SavedModel folder, a checkpoint or `.npz` | 3 |
 # | `ValueError: No model config found in the file at …` | `load_model` of `.weights.h5` | 2, 3 |
-# | `ValueError: File not found: filepath=model.keras. …` | `load_model`, wrong folder or name; Keras 2: `OSError: No file or directory found at` | 3 |
+# | `ValueError: File not found: filepath=model.keras. …` | `load_model`, wrong folder or name | 3 |
 # | `ValueError: Could not deserialize 'keras.metrics.mse' because it is not a KerasSaveable subclass` | `load_model` of `.h5`, loss `"mse"`; older Keras 3: `Could not locate function 'mse'` | 3 before 3.16 |
-# | `OSError: SavedModel file does not exist at: saved/…` | `load_model` of the folder of a checkpoint; of `.npz`: `Unable to synchronously open file` | 2 |
+# | `OSError: No file or directory found at saved/checkpoint-1` | `load_model` of a checkpoint, or a wrong name; of its folder: `SavedModel file does not exist at: saved/`; of `.npz`: `Unable to synchronously open file` | 2 |
 # | `AttributeError: '_UserObject' object has no attribute 'predict'` | `predict` of what `tf.saved_model.load` gives for a `model.export`; called: `'_UserObject' object is not callable` | 2, 3 |
 #
 # `load_model` reads files that contain a whole model, with its architecture. Every other kind of file has its own call.
@@ -22,7 +22,7 @@ MODE = FailureMode(
     slug="format_not_loadable",
     title="`load_model` raises `File format not supported`: checkpoint, SavedModel, `.weights.h5` and `.h5`",
     sees="`load_model` refuses a checkpoint, a SavedModel, a weights file, or an `.h5` file",
-    fix="open each file with the call that wrote its kind; an `.h5` file with `compile=False`",
+    fix="read a SavedModel by `TFSMLayer`, weights and a checkpoint into a model that your code makes, `.h5` with `compile=False`",
     document="004",
     switches=("save_format", "keras"),
     symptoms=(
@@ -35,7 +35,7 @@ MODE = FailureMode(
         Symptom("ValueError", r"No model config found in the file at", formats=("weights_h5",)),
         Symptom(
             "OSError",
-            r"SavedModel file does not exist at: \S*saved/",
+            r"No file or directory found at saved/checkpoint-1",
             formats=("checkpoint",),
             keras=(2,),
         ),
@@ -63,8 +63,7 @@ session = clinic.open("fm27", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# It writes a checkpoint, and gives the newest file or folder, here `saved`, to `load_model`. The path of the checkpoint,
-# `saved/checkpoint-1`, fails as well.
+# It gives `load_model` the path of the newest checkpoint. Its folder `saved` fails as well, and so do the files in it.
 
 # %% tags=["broken"]
 # broken.py
@@ -72,31 +71,14 @@ session = clinic.open("fm27", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Read each file with the counterpart of the call that wrote it: the table under "Why" has them. A file without the architecture
-# needs a model: create it in your code, in the scope of your strategy, and fill it.
+# A checkpoint has no architecture. Make the model in your code, in the scope of your strategy, and restore its values.
+# The table below the program has the calls for files of Keras.
 
 # %% tags=["fixed"]
 # fixed.py
 
-# %% [markdown]
-# ## Why
-#
-# `load_model` first needs the architecture. A `.keras` file and the `.h5` file of `model.save` contain it. A checkpoint and a
-# `.weights.h5` file contain arrays and the path of each in the model. An `.npz` file contains arrays and no paths.
-#
-# There are two kinds of SavedModel folders. `model.export` writes functions only, to predict with:
-# `tf.keras.layers.TFSMLayer("exported", call_endpoint="serve")` is a layer that calls them. No Keras makes the layers of the
-# model out of them. Keras 2's `model.save("folder")` also writes `keras_metadata.pb`, which describes the layers. Only Keras 2
-# reads it: `pip install tf_keras`, and then `tf_keras.models.load_model` returns a model that you can train. Keras 3 can only
-# predict with such a folder, in a `TFSMLayer`. [FM45](fm45_keras2_file_in_keras3.ipynb) is about more files of Keras 2.
-#
-# A model is also made from `config = model.get_config()`, without its weights: `tf.keras.Sequential.from_config(config)`, or
-# `tf.keras.Model.from_config(config)` if it is functional. `tf.keras.models.model_from_config(config)` raises.
-#
-# The table has the call for each kind of file, as tested on Keras 3.
-
 # %% tags=["figure"]
-# Writes each kind of file in a new process, reads it with the call in the table, and predicts.
+# Writes each file in a new process, reads it with the call in the table, and predicts.
 from strategy_clinic import text_table
 
 SAVE, LOAD, SHOW = (
@@ -105,12 +87,19 @@ SAVE, LOAD, SHOW = (
 tf.train.Checkpoint(model=loaded).restore(tf.train.latest_checkpoint("saved"))  # fixed""",
     'print("prediction:", float(loaded(tf.ones((1, 3)))[0, 0]))',
 )
-OLD = """import tf_keras
+here = session.setup.but(strategy="default", devices=1, save_format="checkpoint", keras=3)
 
-old = tf_keras.Sequential([tf_keras.Input((3,)), tf_keras.layers.Dense(1)])
-old.set_weights(model.get_weights())
-old.compile("adam", "mse")
-old.save("saved_model")"""
+
+def show_calls(files, show=SHOW):
+    """Prints the call for each file. Each must predict 4.0."""
+    texts = {kind: f"{save}\n\n{call}\n{show}" for kind, (save, call) in files.items()}
+    programs = session.variants("fixed", f"{SAVE}\n\n{LOAD}\n{SHOW}", texts)
+    printed = session.prints(programs, [here])
+    assert all(words.endswith("prediction: 4.0") for (words,) in printed.values()), printed
+    calls = [[kind, call.replace("\n", "; ")] for kind, (_, call) in files.items()]
+    print(text_table([["file", "call that reads it"], *calls]))
+
+
 FILES = {
     ".keras": ('model.save("best.keras")', 'loaded = tf.keras.models.load_model("best.keras")'),
     ".h5 of model.save": (
@@ -121,53 +110,108 @@ FILES = {
         'model.save_weights("best.weights.h5")',
         'loaded = make_model()\nloaded.load_weights("best.weights.h5")',
     ),
-    "checkpoint": (
-        SAVE,
-        'loaded = make_model()\ntf.train.Checkpoint(model=loaded).restore("saved/checkpoint-1")',
-    ),
-    "SavedModel of model.export": (
-        'model.export("exported")',
-        'loaded = tf.keras.layers.TFSMLayer("exported", call_endpoint="serve")',
-    ),
-    "the same, without Keras": (
-        'model.export("exported")',
-        'loaded = tf.saved_model.load("exported")',
-    ),
-    "SavedModel of Keras 2, to predict": (
-        OLD,
-        'loaded = tf.keras.layers.TFSMLayer("saved_model", call_endpoint="serving_default")',
-    ),
-    "SavedModel of Keras 2, to train": (OLD, 'loaded = tf_keras.models.load_model("saved_model")'),
     ".npz": (
         'import numpy as np\n\nnp.savez("best.npz", *model.get_weights())',
         'loaded = make_model()\nloaded.set_weights(list(np.load("best.npz").values()))',
     ),
 }
-PREDICT = """call = getattr(loaded, "serve", loaded)
-print(float(tf.nest.flatten(call(tf.ones((1, 3))))[0][0, 0]))"""  # some calls return a dictionary
-texts = {kind: f"{save}\n\n{load}\n{PREDICT}" for kind, (save, load) in FILES.items()}
-programs = session.variants("fixed", f"{SAVE}\n\n{LOAD}\n{SHOW}", texts)
-here = session.setup.but(strategy="default", devices=1, save_format="checkpoint", keras=3)
-printed = {kind: words[0] for kind, words in session.prints(programs, [here]).items()}
-rows = [
-    [kind, load.replace("\n", "; ") if printed[kind].endswith("4.0") else printed[kind]]
-    for kind, (_, load) in FILES.items()
-]
-print(text_table([["file", "call that reads it"], *rows]))
+show_calls(FILES)
 
 # %% [markdown]
-# Each call has a limit:
+# If the loss is `"mse"`, an `.h5` file contains this string, which Keras 3 before 3.16 cannot turn into a function again. With
+# `compile=False` the state of the optimizer is lost: [FM29](fm29_optimizer_state_lost.ipynb). With the loss
+# `tf.keras.losses.MeanSquaredError()` the file opens as it is, but then `fit` raises `Unknown variable` on Keras 3:
+# [FM10](fm10_variable_unknown_to_optimizer.ipynb).
 #
-# - The message advises `TFSMLayer` for every file. Ignore it for a checkpoint: there it raises `SavedModel file does not exist`.
-# - What `tf.saved_model.load` returns has no `predict`, and cannot be called: use `loaded.serve(inputs)`. Keep the object
-#   `loaded`: its functions do not keep the variables.
-# - For a SavedModel of Keras 2 the endpoint is `serving_default`, and it returns a dictionary.
-# - If the loss is `"mse"`, an `.h5` file contains this string, which Keras 3 before 3.16 cannot turn into a function again. With
-#   `compile=False` the state of the optimizer is lost: [FM29](fm29_optimizer_state_lost.ipynb). With the loss
-#   `tf.keras.losses.MeanSquaredError()` the file opens as it is, but then `fit` raises `Unknown variable` on Keras 3:
-#   [FM10](fm10_variable_unknown_to_optimizer.ipynb).
+# ### A SavedModel folder
 #
-# See [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving).
+# Most reports of this message are about such a folder. `model.export` and `tf.saved_model.save` write functions, to predict
+# with, and no layers. Keras 2's `model.save("folder")` also describes the layers, for `load_model` of Keras 2 alone: `pip
+# install tf_keras`. With it you also copy the weights into a model of Keras 3, which you can train. On Keras 3:
+
+# %% tags=["figure"]
+# The same for folders. Some calls return a dictionary of outputs.
+OLD = """import tf_keras
+
+old = tf_keras.Sequential([tf_keras.Input((3,)), tf_keras.layers.Dense(1)])
+old.set_weights(model.get_weights())
+old.save("saved_model")"""
+EXPORT = 'model.export("exported")'
+LAYER = 'loaded = tf.keras.layers.TFSMLayer("saved_model", call_endpoint="serving_default")'
+FOLDERS = {
+    "model.export": (
+        EXPORT,
+        'loaded = tf.keras.layers.TFSMLayer("exported", call_endpoint="serve")',
+    ),
+    "model.export, without Keras": (
+        EXPORT,
+        'kept = tf.saved_model.load("exported")\nloaded = kept.serve',
+    ),
+    "tf.saved_model.save": ('tf.saved_model.save(model, "saved_model")', LAYER),
+    "Keras 2, to predict": (OLD, LAYER),
+    "Keras 2, to train on Keras 2": (OLD, 'loaded = tf_keras.models.load_model("saved_model")'),
+    "Keras 2, to train on Keras 3": (
+        OLD,
+        """loaded = make_model()
+loaded.set_weights(tf_keras.models.load_model("saved_model").get_weights())""",
+    ),
+}
+show_calls(
+    FOLDERS, 'print("prediction:", float(tf.nest.flatten(loaded(tf.ones((1, 3))))[0][0, 0]))'
+)
+
+# %% [markdown]
+# The message advises `TFSMLayer` for every file. For a checkpoint it raises `SavedModel file does not exist`. What
+# `tf.saved_model.load` returns has no `predict`; keep it, since its functions do not keep the variables.
+# [FM45](fm45_keras2_file_in_keras3.ipynb) is about more files of Keras 2.
+#
+# ### Which file is the newest?
+#
+# `latest_checkpoint` gives what the text file `checkpoint` names, which `Checkpoint.save` and `CheckpointManager` write. It
+# does not see a checkpoint that was copied there, and is `None` beside files of Keras. Names are sorted by their letters, so
+# write `ModelCheckpoint("epoch_{epoch:04d}.keras")`. A copied folder has other times.
+
+# %% tags=["figure"]
+# Twelve epochs, each with a checkpoint and two files: what is taken for the last, and what `load_model` makes of it.
+CHOICES = [
+    'tf.train.latest_checkpoint("saved")',
+    'sorted(glob.glob("saved/*"))[-1]',
+    'tf.train.latest_checkpoint(".")',
+    'sorted(glob.glob("model_*.keras"))[-1]',
+    'max(glob.glob("model_*.keras"), key=os.path.getmtime)',
+    'sorted(glob.glob("epoch_*.keras"))[-1]',
+]
+CHOOSING = f"""import glob
+import os
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+checkpoint = tf.train.Checkpoint(model=model)
+for epoch in range(1, 13):
+    model.set_weights([0 * each + epoch for each in model.get_weights()])
+    checkpoint.save("saved/ckpt")
+    model.save(f"model_{{epoch}}.keras")
+    model.save(f"epoch_{{epoch:04d}}.keras")
+for path in ({", ".join(CHOICES)}):
+    try:
+        print(path, "epoch", int(tf.keras.models.load_model(path).get_weights()[1][0]))
+    except Exception as error:
+        print(path, type(error).__name__)
+"""
+(printed,) = session.prints({"choices": CHOOSING}, [here])["choices"]
+lines = [line.split(" ", 1) for line in printed.splitlines()]
+rows = [[choice, *line] for choice, line in zip(CHOICES, lines)]
+print(text_table([["choice", "path", "load_model"], *rows]))
+
+# %% [markdown]
+# ## Why
+#
+# `load_model` first needs the architecture. A `.keras` file and the `.h5` file of `model.save` contain it. A checkpoint and a
+# `.weights.h5` file contain arrays and the path of each in the model. An `.npz` file contains arrays and no paths.
+#
+# A model is also made from `config = model.get_config()`, without its weights: `tf.keras.Sequential.from_config(config)`, or
+# `tf.keras.Model.from_config(config)` if it is functional. `tf.keras.models.model_from_config(config)` raises. See
+# [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving).
 #
 # ## Try other setups
 #

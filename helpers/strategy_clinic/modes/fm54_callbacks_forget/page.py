@@ -19,7 +19,7 @@ MODE = FailureMode(
     slug="callbacks_forget",
     title="`ModelCheckpoint`, `EarlyStopping` after a restart: the best value is forgotten",
     sees="after a restart a worse model replaces the best file, or early stopping waits longer",
-    fix="give `ModelCheckpoint` an `initial_value_threshold`; let a subclass of `EarlyStopping` keep `best` and `wait` in a file",
+    fix="give `ModelCheckpoint` an `initial_value_threshold`; let a subclass of the others keep `best`, `wait` and `cooldown_counter` in a file",
     document="004",
     switches=("strategy", "keras"),
     symptoms=(Symptom("SilentFailure", r"it prints 'validation loss of best\.keras: 0\.276'"),),
@@ -58,33 +58,44 @@ session = clinic.open("fm54", strategy, devices, save_format, keras)
 # ## The fix
 #
 # Evaluate the file of the best model, and pass the result as `initial_value_threshold`. If you monitor another value, take this
-# one from the results of `evaluate(..., return_dict=True)`. If an evaluation takes long, write the value to a file instead, in a
-# callback after `ModelCheckpoint` that reads its `best`.
+# one from the results of `evaluate(..., return_dict=True)`.
 
 # %% tags=["fixed"]
 # fixed.py
 
 # %% [markdown]
 # `EarlyStopping` and `ReduceLROnPlateau` have no such argument, and forget even if the same object is passed to `fit` again.
-# Derive a class that writes `best` and `wait` to a file after each epoch, and reads them in `on_train_begin`:
+# This class writes all that they count to a file after each epoch, and reads it when `fit` begins. With it `ModelCheckpoint`
+# needs no evaluation, either.
 #
 # ```python
-# class Remembering(tf.keras.callbacks.EarlyStopping):
+# import json
+#
+#
+# class Remembering:
 #     def on_train_begin(self, logs=None):
 #         super().on_train_begin(logs)
-#         if tf.io.gfile.exists("early.txt"):
-#             self.best, self.wait = map(float, tf.io.read_file("early.txt").numpy().split())
+#         self.file = f"{type(self).__name__}_{self.monitor}.json"
+#         if tf.io.gfile.exists(self.file):
+#             vars(self).update(json.loads(tf.io.read_file(self.file).numpy()))
 #
 #     def on_epoch_end(self, epoch, logs=None):
 #         super().on_epoch_end(epoch, logs)
-#         if self.best is not None:  # it is None before `start_from_epoch`
-#             tf.io.write_file("early.txt", f"{self.best} {self.wait}")
+#         counted = {"best", "wait", "cooldown_counter"} & vars(self).keys()
+#         values = {name: vars(self)[name] for name in counted}
+#         tf.io.write_file(self.file, json.dumps(values, default=float))
+#
+#
+# class Stopping(Remembering, tf.keras.callbacks.EarlyStopping):
+#     pass  # the same two lines for ReduceLROnPlateau and ModelCheckpoint
 # ```
 #
-# For `ReduceLROnPlateau`, put `BackupAndRestore` after it in the list: before it, the backup has the rate from before it was
-# lowered. With a `cooldown`, keep its `cooldown_counter`, too. Delete the file before a new training, as you do with the
-# backup. Do not use `restore_best_weights` then: the best weights are forgotten, too. Load the file of `ModelCheckpoint`
-# instead.
+# The learning rate is not in this file. It is a variable of the optimizer, which `BackupAndRestore`, a checkpoint, `.keras` and
+# `.h5` files keep, and `.weights.h5` on Keras 3 only. The callback that saves must come after `ReduceLROnPlateau` in the list:
+# before it, it saves the rate that was not lowered yet.
+#
+# Delete the files before a new training, as you do with the backup. Do not use `restore_best_weights` then: the best weights
+# are forgotten. Load the file of `ModelCheckpoint` instead.
 #
 # ## Why
 #
@@ -107,21 +118,22 @@ from strategy_clinic import figures
 own = session.texts["broken"]
 head = own[: own.index("start(4)")]
 BEST = 'tf.keras.callbacks.ModelCheckpoint("best.keras", save_best_only=True)  # wrong: no value'
-CLASS = """import tensorflow as tf
+REMEMBERING = """
+import json
 
 
-class Remembering(tf.keras.callbacks.KIND):
+class Remembering:
     def on_train_begin(self, logs=None):
         super().on_train_begin(logs)
-        if tf.io.gfile.exists("early.txt"):
-            self.best, self.wait = map(float, tf.io.read_file("early.txt").numpy().split())
+        self.file = f"{type(self).__name__}_{self.monitor}.json"
+        if tf.io.gfile.exists(self.file):
+            vars(self).update(json.loads(tf.io.read_file(self.file).numpy()))
 
     def on_epoch_end(self, epoch, logs=None):
         super().on_epoch_end(epoch, logs)
-        if self.best is not None:
-            tf.io.write_file("early.txt", f"{self.best} {self.wait}")
-
-
+        counted = {"best", "wait", "cooldown_counter"} & vars(self).keys()
+        values = {name: vars(self)[name] for name in counted}
+        tf.io.write_file(self.file, json.dumps(values, default=float))
 """
 VALUES = {
     "EarlyStopping": "'epochs:', int(model.optimizer.iterations)",
@@ -131,9 +143,14 @@ COLUMNS = ["not stopped", "stopped", "with the class"]
 here = session.setup.but(strategy="default", devices=1)
 CELLS = {}
 for kind, value in VALUES.items():
-    text = head.replace("best])", f"best])\n    print({value})")
+    named = f"\n\nclass Keeping(Remembering, tf.keras.callbacks.{kind}):\n    pass\n"
+    text = head.replace("best])", f"best])\n    print({value})").replace(
+        "[backup, best]", "[best, backup]"
+    )
     plain = text.replace(BEST, f'tf.keras.callbacks.{kind}("val_loss", patience=3)')
-    kept = CLASS.replace("KIND", kind) + text.replace(BEST, 'Remembering("val_loss", patience=3)')
+    kept = text.replace(BEST, 'Keeping("val_loss", patience=3)').replace(
+        "\n\n\ndef start", f"\n{REMEMBERING}{named}\n\ndef start"
+    )
     ways = [f"{plain}start(6)\n", f"{plain}start(4)\nstart(6)\n", f"{kept}start(4)\nstart(6)\n"]
     printed = session.prints(dict(zip(COLUMNS, ways)), [here])
     CELLS[kind] = [printed[column][0].splitlines()[-1] for column in COLUMNS]

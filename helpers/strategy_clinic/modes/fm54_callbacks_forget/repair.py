@@ -12,7 +12,7 @@ from ...examiner.repair_values import keep_number
 FORGOTTEN = {
     "ModelCheckpoint": ("best",),
     "EarlyStopping": ("best", "wait"),
-    "ReduceLROnPlateau": ("best", "wait"),
+    "ReduceLROnPlateau": ("best", "wait", "cooldown_counter"),
 }
 REMEMBERING = '''\
 class {name}({base}):

@@ -82,8 +82,8 @@ session = clinic.open("fm67", strategy, devices, save_format, keras)
 # - `if training:` may stay: `training` is a Python `bool`. So may `if tensor is None`, and `if x.shape[-1] == 3` in place of
 #   `tf.shape(x)[-1]`.
 # - To keep the `if`, move it into a function with `@tf.function` that gets and returns tensors, and call it in `call`, the
-#   loss, the metric or `train_step`. `@tf.function` on these themselves can raise: on `call` of a custom `Model` that is not
-#   built (`No gradients provided for any variable`, Keras 3), on an `update_state` that assigns in a branch, under a
+#   loss, the metric or `train_step`. `@tf.function` on these themselves can raise: on a `call` whose inner layers are not
+#   built in `build` (`No gradients provided for any variable`, Keras 3), on an `update_state` that assigns in a branch, under a
 #   strategy, and on `train_step` on Keras 2 ([FM40](fm40_merge_call_in_nested_graph.ipynb)).
 # - `for row in tensor` becomes an operation on the whole tensor, or `tf.map_fn`.
 #

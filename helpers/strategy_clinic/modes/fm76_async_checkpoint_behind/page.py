@@ -63,33 +63,33 @@ session = clinic.open("fm76", strategy, devices, save_format, keras)
 # Without a manager, call `checkpoint.sync()` before `tf.train.latest_checkpoint(folder)`. The path that `save` returns can be
 # restored by the same `Checkpoint` without `sync`: it waits itself. Another `Checkpoint`, and another process, do not wait.
 #
-# The end of the program waits for the thread, also after an exception. A process that is killed, or ends by `os._exit`, loses
-# its last save. So call `sync` when a signal announces the end.
+# The end of the program waits for the thread, also after an exception. A process that is killed loses its last save: call
+# `sync` when a signal announces the end.
 #
-# The option does not work for models of Keras 3: the first save works, and the second raises, with one device, too. Save the
-# values that Keras keeps, `tf.train.Checkpoint(values=[v.value for v in model.variables])`, with `model.variables +
-# model.optimizer.variables` for a built optimizer, too, or save without the option. Keras 2 saves its models with the option,
-# also by `ModelCheckpoint(…, save_weights_only=True, options=options)`. `clinic examine` does not name this mode.
+# For models of Keras 3 the second save with the option raises, on one device, too. Save the values that Keras keeps,
+# `tf.train.Checkpoint(values=[v.value for v in model.variables])`, with `model.variables + model.optimizer.variables` for a
+# built optimizer, too, or save without the option. Keras 2 saves its models with the option, also by
+# `ModelCheckpoint(…, save_weights_only=True, options=options)`. `clinic examine` does not name this mode.
 #
 # ## Why
 #
-# A save blocks the training while a file is written. With the option, `save` waits for the thread of the *save before*,
-# copies the values to the CPU, and starts a thread. That thread writes the file and then the file `checkpoint`, which has the
-# name of the latest one. So after `save` has returned, the save before is complete, and this one is not. The file has the
-# values of the time of the call.
+# With the option, `save` waits for the thread of the *save before*, copies the values to the CPU, and starts a thread. That
+# thread writes the file and then the file `checkpoint`, which names the latest one. So after `save` has returned, only the save
+# before is complete. The file has the values of the time of the call.
 #
 # For a variable of Keras 3, `_copy_trackable_to_cpu` in `keras/src/backend/tensorflow/core.py` makes a new `tf.Variable` for
 # each save, in a `tf.function`: see [FM12](fm12_variables_recreated.ipynb).
 #
-# `keras.callbacks.OrbaxCheckpoint` of Keras 3.15 saves in the background, too. Seen once, with Orbax 0.12.8:
+# `keras.callbacks.OrbaxCheckpoint` saves in the background, too. On Keras 3.15 with Orbax 0.12.8:
 #
-# - An end before that of `fit` leaves the last save as `2.orbax-checkpoint-tmp`, and loading takes the one before.
-#   `callback.wait_until_finished()` waits.
+# - A process that is killed in `fit`, or ends by an exception, leaves its last save as `2.orbax-checkpoint-tmp`, and loading
+#   takes the one before. `callback.wait_until_finished()` waits.
 # - With a relative `directory` no save is complete. Only the second save raises `Checkpoint path should be absolute`.
 # - Under `MirroredStrategy` `fit` raises `int() argument must be … not 'MirroredVariable'`.
-# - `load_weights` finds layers by name, and sets nothing, silently, where the names differ (`dense`, `dense_2`). It does not
-#   set the optimizer.
-# - `load_model` sets `optimizer.iterations` and nothing else, silently.
+# - `load_weights` sets variables of the same `path`, such as `sequential/dense/kernel`, and leaves others, silently: the
+#   second model of a process is `sequential_1`. It also sets a built optimizer.
+# - `load_model` leaves weights and slots of a `Sequential` model as initialized, silently
+#   ([keras#23251](https://github.com/keras-team/keras/issues/23251)). `load_weights` in a new process sets them.
 #
 # The tables say which step comes back. See [`tf.train.CheckpointOptions`](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions).
 
