@@ -524,12 +524,12 @@ def from_strategy(stack: Stack) -> Stack:
     return from_factory(stack)
 
 
-def knows_strategy(function: Function) -> bool:
-    """Tells whether a function names a strategy or a scope."""
-    nodes = list(ast.walk(function))
+def knows_strategy(code: Function | ast.ClassDef) -> bool:
+    """Tells whether a function or a class names a strategy or a scope."""
+    nodes = list(ast.walk(code))
     words = [each.id for each in nodes if isinstance(each, ast.Name)]
     words += [each.attr for each in nodes if isinstance(each, ast.Attribute)]
-    words += parameters(function)
+    words += [each.arg for each in nodes if isinstance(each, ast.arg)]
     return any("strategy" in word.lower() or word == "scope" for word in words)
 
 
