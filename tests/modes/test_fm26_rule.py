@@ -3,11 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, found, loaded, modes, run, saved, strategy, updated
+from recorded import LINE, OTHER, found, loaded, modes, run, saved, stack, strategy, updated
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
-from strategy_clinic.observer.events import DatasetFromFunction, ModelCalled, ReplicaCountRead
+from strategy_clinic.observer.events import (
+    DatasetBatched,
+    DatasetFromFunction,
+    ModelCalled,
+    ReplicaCountRead,
+)
 
 THEN, NOW = ModelCalled(OTHER, 8, 1, (1,)), ModelCalled(OTHER, 8, 2, (2,))
 
@@ -21,6 +26,26 @@ def test_a_training_that_goes_on_with_larger_steps():
     (finding,) = found(goes_on(8))
     assert (finding.mode, finding.line) == ("fm26", 20)
     assert "takes in 16 examples on 2 replicas, and 8 before" in str(finding.message)
+
+
+FEEDS = """\
+def data(args, strategy):
+    size = args.batch * strategy.num_replicas_in_sync
+    return rows.batch(size)
+def train(model):
+    model(x)
+"""
+
+
+@pytest.mark.parametrize("size, line", [(16, 2), (12, 5)], ids=["batches of that size", "others"])
+def test_the_line_that_decides_about_the_batches_is_blamed(tmp_path, size, line):
+    path = tmp_path / "train.py"
+    path.write_text(FEEDS)
+    batched = DatasetBatched(stack(path, 3), size)
+    now = replace(NOW, location=stack(path, 5))
+    events = THEN, saved(held=[1]), loaded(), batched, now, updated(trains=(2,), steps=9)
+    (finding,) = found(run(*events))
+    assert (finding.mode, finding.line) == ("fm26", line)
 
 
 def test_a_training_that_goes_on_with_steps_as_before():
