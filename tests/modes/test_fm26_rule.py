@@ -113,3 +113,13 @@ def test_a_batch_that_grows_while_the_learning_rate_stays_is_a_note():
 )
 def test_another_batch_or_another_rate_is_no_note(one, other):
     assert not [note for note in diagnose(Runs([other, one])).notes if "fm26" in note]
+
+
+@pytest.mark.parametrize("of_more, noted", [(16, True), (8, False)])
+def test_batches_of_replicas_that_the_program_enlarges_are_noted(of_more, noted):
+    """One device that is told of two replicas takes as many examples as two of them."""
+    one, other = chosen(1, 8), chosen(2, 8)
+    other = replace(other, events=(*other.events, DatasetFromFunction(LINE)))
+    matched = replace(chosen(1, of_more), role=Role.MATCHED, plain=one)
+    notes = [note for note in diagnose(Runs([other, one, matched])).notes if "fm26" in note]
+    assert ["8 examples on 1 replica and 16 on 2" in note for note in notes] == [True] * noted

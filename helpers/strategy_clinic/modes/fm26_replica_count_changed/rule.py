@@ -50,7 +50,8 @@ def batch_grows_alone(runs: Runs) -> Steps:
     if few == many:
         return
     one, other = asked[few], asked[many]
-    if other.of(DatasetFromFunction):
+    is_chosen = any(each.plain and each.examples == other.examples for each in runs.matched)
+    if other.of(DatasetFromFunction) and not is_chosen:
         return  # the batches of replicas, which fm21 judges
     grows = one.examples * many == other.examples * few > 0
     if grows and learning_rates(one) == learning_rates(other):
