@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..base.files import source_text
+from ..observer.context import BATCHES
 from ..observer.events import Frame, Stack
 
 Node = TypeVar("Node", bound=ast.stmt)
@@ -437,6 +438,11 @@ def from_assignment(stack: Stack, functions: Collection[str]) -> Stack:
     name = argument_name(stack[0], functions) if stack else ""
     assigned = last_assignment(stack[0], name) if name else None
     return (assigned, *stack) if assigned else stack
+
+
+def from_batches(stack: Stack) -> Stack:
+    """Returns the line that decides how many examples the batches have that are made here."""
+    return from_assignment(from_decision(stack, BATCHES), BATCHES)
 
 
 def passes_on(frame: Frame, functions: Collection[str]) -> bool:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-from ...examiner.blame import from_assignment, from_choice, from_decision
+from ...examiner.blame import from_batches, from_choice
 from ...examiner.findings import Finding, Note, counted
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
 from ...examiner.whose_fault import learning_rates
-from ...observer.context import BATCHES
 from ...observer.events import (
     DatasetBatched,
     DatasetFromFunction,
@@ -39,7 +38,7 @@ def larger_batch_after_loading(recording: Recording) -> Iterator[Finding]:
 def batched_at(recording: Recording, call: ModelCalled, size: int) -> Stack:
     """Returns the line that decides about the last batches of this size before a call."""
     made = [each.location for each in recording.of(DatasetBatched, until=call) if each.size == size]
-    return from_assignment(from_decision(made[-1], BATCHES), BATCHES) if made else ()
+    return from_batches(made[-1]) if made else ()
 
 
 @rule_of_runs("fm26")
