@@ -306,35 +306,36 @@ def main():
 """
 
 
-def learned(path, devices, first=0.5, lines=(2, 5, 7), **changes):
+def learned(path, devices, first=0.5, lines=(2, 5, 7), held=(1, 3), **changes):
     """A run whose weight gets this value in step 1, and in step 2 another one on each number of devices."""
     entries = [[value] * 8 for value in (1.0, first, 0.3 / devices)]
     before, *after = (values({1: each}) for each in entries)
     steps = [StepEnded(n, each, before, (), ()) for n, each in enumerate(after, 1)]
     mean = variable(3, maker=Owner.USER, shape=(), copies=2, parts=(12, 13))
+    called = ModelCalled(stack(path, 3, 5, 7), 8 // devices, devices, held)
     write = written(location=stack(path, *lines), number=3)
     gradient = GradientComputed(stack(path, 3, 5, 7), 0, 1)
     made = strategy(devices), variable(1, shape=(8,)), replace(mean, **changes)
     role = Role.WATCHED if devices > 1 else Role.COMPARED
     last = ended({1: entries[-1]})
-    return run(*made, gradient, updated(), write, *steps, last, devices=devices, role=role)
+    return run(*made, called, gradient, updated(), write, *steps, last, devices=devices, role=role)
 
 
 @pytest.mark.parametrize(
     "fields, expected",
     [
         ({}, ("fm38", 2)),
-        ({"first": 0.6}, ("fm55", 5)),
+        ({"first": 0.6}, ("fm37", 5)),
         ({"lines": (8,)}, ("fm55", 5)),
         ({"copies": 0, "parts": ()}, ("fm23", 7)),
-        ({"maker": Owner.OPTIMIZER}, ("fm55", 5)),
+        ({"held": (1,)}, ("fm55", 5)),
     ],
     ids=[
         "in the step",
-        "the loss differs",
+        "the first update differs",
         "outside of the step",
         "one for all",
-        "of an optimizer",
+        "of no model",
     ],
 )
 def test_what_a_step_writes_follows_from_the_part_of_a_replica(tmp_path, fields, expected):

@@ -25,6 +25,7 @@ from ...observer.events import (
     DivergedCopies,
     Ended,
     ExceptionRaised,
+    ModelCalled,
     Owner,
     Stack,
     StepEnded,
@@ -75,7 +76,7 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
 
 
 def written_in_step(divergence: Divergence) -> list[Stack]:
-    """Returns where a step writes variables that each replica has and no optimizer trains, if the first updates agree.
+    """Returns where a step writes variables of a model that no optimizer trains, if the first updates agree.
 
     A loss that combines examples changes the first update; what such a variable gets shows one step later.
     """
@@ -84,12 +85,12 @@ def written_in_step(divergence: Divergence) -> list[Stack]:
     if ratio is None or abs(ratio - 1) > SAME_UPDATE:
         return []
     steps = {frame for frame in gradient_line(divergence) if STEPS & {*called_at(frame)}}
-    own = Owner.USER, Owner.LAYER
+    of_models = {n for call in other.of(ModelCalled) if call.replicas > 1 for n in call.variables}
     return [
         write.location
         for write in other.of(VariableWritten)
-        if write.writer in own and steps & {*write.location} and write.number not in other.trained
-        if (made := other.variable(write.number)) and made.maker in own and made.copies > 1
+        if write.writer in (Owner.USER, Owner.LAYER) and steps & {*write.location}
+        if write.number in of_models - other.trained and other.is_distributed(write.number)
     ]
 
 
@@ -98,7 +99,7 @@ follows_from_part = Suspect(
     "with the same examples in all replicas",
     Side.PROGRAM,
     lambda divergence: bool(written_in_step(divergence)),
-    "a variable that the step writes follows from the part of the batch that each replica has",
+    "a variable of the model that the step writes follows from the part of the batch that each replica has",
     "compute what it gets from the whole batch, with `all_reduce`",
     lambda divergence: written_in_step(divergence)[0],
     mode="fm38",
