@@ -6,7 +6,19 @@ from dataclasses import replace
 
 import edited_programs
 import pytest
-from recorded import LINE, OTHER, ended, found, loaded, run, saved, stack, updated, variable
+from recorded import (
+    LINE,
+    OTHER,
+    ended,
+    found,
+    loaded,
+    modes,
+    run,
+    saved,
+    stack,
+    updated,
+    variable,
+)
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.examiner.rule import Runs
@@ -14,6 +26,7 @@ from strategy_clinic.observer.events import (
     CallbackState,
     ExamplesTaken,
     Held,
+    OptimizerState,
     Outcome,
     ProgramState,
 )
@@ -189,6 +202,56 @@ def test_a_value_of_python_that_a_restart_has_lost(tmp_path, values, expected):
     findings = found(*states_after_restart(tmp_path, **values))
     told = [(each.mode, each.line, str(each.message).partition(":")[0]) for each in findings]
     assert told == expected
+
+
+# A learning rate that follows from what was lost
+
+DECIDES = """\
+best = 1.0
+checkpoint = Checkpoint(net=net)
+while more:
+    if error < best:
+        best = error
+    else:
+        optimizer.learning_rate.assign(rate / 2)
+    checkpoint.save(path)
+"""
+
+
+def rates(tmp_path, mine="0.1", right="0.05", repeated="0.05", net="(1,) 0.5;", best="0.7"):
+    """A program that is killed after 2 of 4 updates, and saves these learning rates after 4 when it goes on."""
+    path = tmp_path / "train.py"
+    path.write_text(DECIDES)
+
+    def after(updates, rate, net="(1,) 0.5;", best="0.6"):
+        names = Held("", "", "net", net), Held(str(path), "", "best", best)
+        made_at = stack(path, 2, function="<module>")
+        optimizer = (OptimizerState("SGD", (1,), updates, (4, 5), rate),)
+        return ProgramState(updates, names), saved(made_at=made_at, optimizers=optimizer)
+
+    made = variable(1), updated()
+    end = ended({1: [0.5]})
+    whole = run(*made, *after(2, "0.1"), *after(4, right), end)
+    again = run(*made, *after(2, "0.1"), *after(4, repeated), end, devices=1, role=Role.COMPARED)
+    events = loaded(path="ck-1"), *made, *after(4, mine, net, best)
+    killed = restarted(*events, end, before=after(2, "0.1"), whole=whole)
+    stopped = replace(killed.before, events=killed.before.events[:-1])  # no other save
+    return replace(killed, before=stopped), again
+
+
+@pytest.mark.parametrize(
+    "fields, expected",
+    [
+        ({}, [("fm54", 1)]),
+        ({"best": "0.6"}, [("fm54", 2)]),
+        ({"mine": "0.05"}, []),
+        ({"net": "(1,) 0.4;"}, []),
+        ({"repeated": "0.1"}, []),
+    ],
+    ids=["a name", "a variable", "the same rate", "other weights", "not repeated"],
+)
+def test_a_rate_that_a_restart_decides_otherwise(tmp_path, fields, expected):
+    assert modes(*rates(tmp_path, **fields)) == expected
 
 
 # In real processes

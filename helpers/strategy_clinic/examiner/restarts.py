@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.files import source_text
@@ -28,7 +29,17 @@ from ..observer.events import (
     VariableWritten,
 )
 from ..programs.error_text import useful_line
-from .after_restart import Key, Lost, has_consequence, lost_values, made_at, without_unstable
+from .after_restart import (
+    NUMBER,
+    Key,
+    Lost,
+    are_alike,
+    first_common,
+    has_consequence,
+    lost_values,
+    made_at,
+    without_unstable,
+)
 from .blame import called_at, from_contents, nodes_of_file
 from .divergence import distance, repeats_again, tolerance
 from .findings import Evidence, Finding, Location, Note, Text, counted
@@ -104,6 +115,57 @@ def lost_at_restart(
         lost = without_unstable(lost_values(run, whole, not other_end(run, whole)), others)
         if lost and has_consequence(run, whole, lost) and is_of_mode(lost[0]):
             yield finding_of_lost(run, lost[0], mode)
+
+
+@dataclass(frozen=True)
+class OtherRate:
+    """A restart saves first with another learning rate than all whole runs do after as many updates."""
+
+    run: Recording
+    whole: Recording
+    updates: int
+    rate: float
+    right: float
+    differing: tuple[Lost, ...]  # values that differ then, too
+
+    @property
+    def models_agree(self) -> bool:
+        return not any(";" in each.value for each in self.differing)
+
+    def __str__(self) -> str:
+        return (
+            f"after {self.updates} updates it is {self.rate:.4g} where a restart goes on, "
+            f"and {self.right:.4g} in the run that was never stopped"
+        )
+
+
+def other_rates(recordings: Sequence[Recording]) -> Iterator[OtherRate]:
+    others = [rates_saved(each) for each in recordings if each.role is Role.COMPARED]
+    for run, whole in resumed(recordings):
+        rates, mine = rates_saved(whole), rates_saved(run)
+        key = next((each for each in mine if each in rates), None)
+        known = [other[key] for other in others if key in other] if key else []
+        updates, state, rights = first_common(run, whole)
+        if key is None or not known or any(each != rates[key] for each in known) or not state:
+            continue
+        differing = (
+            Lost(held, updates, value, rights[held], False)
+            for held, value in state.items()
+            if held in rights and not are_alike(value, rights[held])
+        )
+        if not mine[key] & rates[key]:
+            rate, right = min(mine[key]), min(rates[key])
+            yield OtherRate(run, whole, key[1], rate, right, tuple(differing))
+
+
+def rates_saved(run: Recording) -> dict[tuple[str, int], set[float]]:
+    """Returns the learning rates of the optimizers that were saved, by their kinds and steps."""
+    found: dict[tuple[str, int], set[float]] = {}
+    for optimizer in (each for save in run.of(Saved) for each in save.optimizers):
+        if NUMBER.fullmatch(optimizer.learning_rate):
+            rates = found.setdefault((optimizer.kind, optimizer.steps), set())
+            rates.add(float(optimizer.learning_rate))
+    return found
 
 
 def resumed(recordings: Sequence[Recording]) -> Iterator[tuple[Recording, Recording]]:
