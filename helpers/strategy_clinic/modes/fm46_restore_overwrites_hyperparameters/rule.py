@@ -7,13 +7,15 @@ from ...examiner.blame import (
     called_name,
     calls_in,
     from_maker,
+    loop_around,
     nodes_of_file,
     statement_at,
     targets_of,
 )
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import line_of, observed, rule
+from ...examiner.restarts import finding, other_rates
+from ...examiner.rule import Runs, line_of, observed, rule, rule_of_runs
 from ...observer.events import (
     CheckpointRestored,
     Frame,
@@ -25,6 +27,7 @@ from ...observer.events import (
     OptimizerState,
     Owner,
     Saved,
+    Stack,
     VariableMade,
     VariableWritten,
 )
@@ -105,6 +108,27 @@ def rate_set_too_early(recording: Recording) -> Iterator[Finding]:
                 line_of(restored.location, "a callback"),
             )
             return
+
+
+@rule_of_runs("fm46", explains_divergence=False, last=True)
+def rate_set_after_save(runs: Runs) -> Iterator[Finding]:
+    """Checks whether a loop saves and then sets a rate, with which a restart does not go on."""
+    for other in other_rates(runs.recordings):
+        for save in other.whole.of(Saved):
+            for write in other.whole.of(LearningRateWritten, after=save):
+                is_set = same_rate(write.value, other.right) and not other.models_agree
+                if is_set and is_below_in_loop(write.location, save.location):
+                    message = f"the learning rate is set after the checkpoint is saved: {other}"
+                    yield finding(other.run, write.location, message, mode="fm46")
+                    return
+
+
+def is_below_in_loop(stack: Stack, other: Stack) -> bool:
+    """Tells whether a line is further below than another one in the same loop."""
+    if not stack or not other or stack[1:] != other[1:] or stack[0].scope != other[0].scope:
+        return False
+    loops = loop_around(stack[0]), loop_around(other[0])
+    return loops[0] is not None and loops[0] is loops[1] and stack[0].line > other[0].line
 
 
 def saves_at(recording: Recording, restored: LearningRateRestored) -> list[Saved]:
