@@ -364,6 +364,20 @@ def loop_around(frame: Frame) -> Loop | None:
     return min((each for each in loops if spans(each, frame.line)), key=height, default=None)
 
 
+def is_same_call(stack: Stack, other: Stack) -> bool:
+    """Tells whether two lines are in one function, which the same line has called."""
+    both = stack and other
+    return bool(both) and (stack[0].scope, stack[1:]) == (other[0].scope, other[1:])
+
+
+def in_one_loop(stack: Stack, other: Stack) -> bool:
+    """Tells whether two lines are one, or in one loop of such a function."""
+    if not is_same_call(stack, other):
+        return False
+    loops = loop_around(stack[0]), loop_around(other[0])
+    return stack[0] == other[0] or (loops[0] is not None and loops[0] is loops[1])
+
+
 def exits(loop: Loop) -> Iterator[int]:
     """Yields the lines that can end a loop, but for what is written as a constant."""
     decides = loop.test if isinstance(loop, ast.While) else loop.iter

@@ -7,7 +7,7 @@ from ...examiner.blame import (
     called_name,
     calls_in,
     from_maker,
-    loop_around,
+    in_one_loop,
     nodes_of_file,
     statement_at,
     targets_of,
@@ -27,7 +27,6 @@ from ...observer.events import (
     OptimizerState,
     Owner,
     Saved,
-    Stack,
     VariableMade,
     VariableWritten,
 )
@@ -117,18 +116,11 @@ def rate_set_after_save(runs: Runs) -> Iterator[Finding]:
         for save in other.whole.of(Saved):
             for write in other.whole.of(LearningRateWritten, after=save):
                 is_set = same_rate(write.value, other.right) and not other.models_agree
-                if is_set and is_below_in_loop(write.location, save.location):
+                is_below = in_one_loop(write.location, save.location)
+                if is_set and is_below and write.location[0].line > save.location[0].line:
                     message = f"the learning rate is set after the checkpoint is saved: {other}"
                     yield finding(other.run, write.location, message, mode="fm46")
                     return
-
-
-def is_below_in_loop(stack: Stack, other: Stack) -> bool:
-    """Tells whether a line is further below than another one in the same loop."""
-    if not stack or not other or stack[1:] != other[1:] or stack[0].scope != other[0].scope:
-        return False
-    loops = loop_around(stack[0]), loop_around(other[0])
-    return loops[0] is not None and loops[0] is loops[1] and stack[0].line > other[0].line
 
 
 def saves_at(recording: Recording, restored: LearningRateRestored) -> list[Saved]:
