@@ -617,6 +617,18 @@ def from_choice(stack: Stack) -> Stack:
     return stack
 
 
+def from_partial(stack: Stack) -> Stack:
+    """Returns the line that makes the `partial` which a line calls without arguments: its options are chosen there."""
+    calls = [each for each in calls_in(statement_at(stack[0])) if not (each.args or each.keywords)]
+    names = [each.func.id for each in calls if isinstance(each.func, ast.Name)]
+    given = values_by_name(stack[0].path) if names else {}
+    values = [
+        value for name in names for value in given.get(name, []) if isinstance(value, ast.Call)
+    ]
+    partials = [value for value in values if called_name(value) == "partial"]
+    return (stack[0]._replace(line=partials[0].lineno), *stack) if len(partials) == 1 else stack
+
+
 def names_chosen_at(frame: Frame) -> list[str]:
     """Returns the names that a line reads, without those of the data for a layer that it makes and calls."""
     statement = statement_at(frame)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ...examiner.blame import called_at, from_choice, from_parting, nodes_of_file
+from ...examiner.blame import called_at, from_choice, from_partial, from_parting, nodes_of_file
 from ...examiner.divergence import (
     EXACT,
     SAME,
@@ -71,7 +71,7 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
             message = f"{made.name} has another value on each of {made.copies} replicas{others}"
             proof = f"the copies are {first.distance:.2g} of their size apart {when}"
             location = from_parting(located(made, first), agreeing(recording, made, diverged))
-            location = from_choice(made_before_load(recording, location))
+            location = from_partial(from_choice(made_before_load(recording, location)))
             yield observed("fm38", recording, location, message, proof)
 
 
