@@ -28,6 +28,7 @@ from strategy_clinic.observer.events import (
     Held,
     OptimizerState,
     Outcome,
+    Owner,
     ProgramState,
 )
 
@@ -202,6 +203,44 @@ def test_a_value_of_python_that_a_restart_has_lost(tmp_path, values, expected):
     findings = found(*states_after_restart(tmp_path, **values))
     told = [(each.mode, each.line, str(each.message).partition(":")[0]) for each in findings]
     assert told == expected
+
+
+WAITS = """\
+class SlowDown:
+    def __init__(self):
+        self.waited = tf.Variable(0)
+    def on_epoch_end(self):
+        self.waited.assign_add(1)
+        return error < self.waited
+model.fit(
+    x, callbacks=[state, slow])
+checkpoint = Checkpoint(waited=slow.waited)
+"""
+
+
+@pytest.mark.parametrize(
+    "held, lines, expected",
+    [((3,), (5, 7), 8), ((3,), (5,), 5), ((2,), (5, 7), 9)],
+    ids=["in fit", "in a loop", "not saved"],
+)
+def test_a_variable_that_is_saved_before_it_changes(tmp_path, held, lines, expected):
+    path = tmp_path / "train.py"
+    path.write_text(WAITS)
+
+    def after(updates, waited):
+        return ProgramState(updates, (Held(str(path), "SlowDown", "waited", f"() {waited}"),))
+
+    made = variable(1), variable(3, maker=Owner.USER, location=stack(path, 3)), updated()
+    save = saved(path="ck-1", location=stack(path, *lines), made_at=stack(path, 9), held=held)
+    whole = run(*made, save, after(2, 0), after(4, 2), after(6, 1), ended({1: [0.5]}))
+    taken = ExamplesTaken(LINE, False, 2, 2, (3, 4))
+    again = loaded(path="ck-1"), *made, taken, after(4, 1), save, ended({1: [0.5]})
+    killed = restarted(*again, before=(*made, save), whole=whole, output="score 0.47")
+    before = replace(killed.before, events=killed.before.events[:-1])  # no other save
+    other = run(after(2, 0), after(4, 2), devices=1, role=Role.COMPARED)
+    (finding,) = found(replace(killed, before=before), other)
+    assert finding.line == expected
+    assert ("is saved before it changes" in str(finding.message)) == (3 in held)
 
 
 # A learning rate that follows from what was lost

@@ -40,7 +40,7 @@ from .after_restart import (
     made_at,
     without_unstable,
 )
-from .blame import called_at, from_contents, nodes_of_file
+from .blame import called_at, from_contents, nodes_of_file, with_keyword
 from .divergence import distance, repeats_again, tolerance
 from .findings import Evidence, Finding, Location, Note, Text, counted
 from .hangs import waiting_at
@@ -179,8 +179,12 @@ def resumed(recordings: Sequence[Recording]) -> Iterator[tuple[Recording, Record
 def finding_of_lost(run: Recording, lost: Lost, mode: str) -> Finding:
     _, owner, name = lost.held
     place = f"{name} of {owner}" if owner else name
-    reason = "begins again" if lost.is_reset else "is not saved, or before it changes"
+    stopped = run.before or run
+    save = stopped.of(Saved)[-1]
     made, beside = made_at(lost.held), saved_beside(lost.held)
+    is_saved = lost.is_tensor and holds_variable(stopped, save, made)
+    reason = "is saved before it changes" if is_saved else "is not saved, or before it changes"
+    reason = "begins again" if lost.is_reset else reason
     message = Text(
         place,
         *((" of ", Location(made)) if beside else ()),
@@ -188,11 +192,23 @@ def finding_of_lost(run: Recording, lost: Lost, mode: str) -> Finding:
         f"and {shortened(lost.right)} in the run that was never stopped",
     )
     fix = f"save {name} with each checkpoint, and begin with the saved value after a restart"
-    stopped = run.before or run
-    save = stopped.of(Saved)[-1]
     holder = from_contents(save.made_at, program_files(stopped)) or save.location
     location = holder if lost.is_tensor else beside or made or holder
-    return finding(run, location, message, fix, mode)
+    return finding(run, order_of(save.location) if is_saved else location, message, fix, mode)
+
+
+def holds_variable(stopped: Recording, save: Saved, made: Stack) -> bool:
+    """Tells whether a save has a variable that is made on this line."""
+    stacks = map(stopped.location_of, save.variables)
+    return bool(made) and any(stack and stack[0][:2] == made[0][:2] for stack in stacks)
+
+
+def order_of(stack: Stack) -> Stack:
+    """Returns the line that gives `fit` the callbacks of which one saves here, or else the line that saves."""
+    for i, frame in enumerate(stack):
+        if "fit" in called_at(frame):
+            return with_keyword(stack[i:], "callbacks")
+    return stack
 
 
 def saved_beside(held: Key) -> Stack:
