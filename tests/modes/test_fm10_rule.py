@@ -42,10 +42,11 @@ self.one.build(model.trainable_variables)
 self.other.apply_gradients(pairs)
 self.one.apply_gradients(pairs)
 optimizer.apply_gradients(pairs)
+strategy.run(step)
 """
 
 
-@pytest.mark.parametrize("lines, line", [((3,), 1), ((4,), 2), ((5, 4), 2)])
+@pytest.mark.parametrize("lines, line", [((3,), 1), ((4,), 2), ((5, 4), 2), ((6,), 2)])
 def test_an_optimizer_that_has_two_names_is_blamed_where_it_was_made(tmp_path, lines, line):
     path = tmp_path / "train.py"
     path.write_text(TWICE)

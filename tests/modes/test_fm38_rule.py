@@ -1,6 +1,7 @@
 """The examiner's rule for fm38: replicas, or processes, that differ in what is one for whoever reads it."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 from recorded import (
@@ -34,6 +35,7 @@ from strategy_clinic.observer.events import (
 )
 from strategy_clinic.observer.replacements import Replacement
 
+rule = import_module("strategy_clinic.modes.fm38_replica_state_diverges.rule")
 MIRRORED = variable(1, copies=2, parts=(10, 11))
 
 
@@ -350,3 +352,11 @@ def test_what_a_step_writes_follows_from_the_part_of_a_replica(tmp_path, fields,
 
     (finding,) = diagnose(Runs([other, one], [first_divergence(one, other)]), answer).findings
     assert (finding.mode, finding.line) == expected
+
+
+@pytest.mark.parametrize("first, is_suspected", [(0.5, True), (0.505, False)])
+def test_a_first_update_that_differs_is_no_matter_of_what_is_written(tmp_path, first, is_suspected):
+    path = tmp_path / "train.py"
+    path.write_text(LEARNS)
+    divergence = first_divergence(learned(path, 1), learned(path, 2, first))
+    assert bool(rule.written_in_step(divergence)) == is_suspected

@@ -90,7 +90,7 @@ def written_in_step(divergence: Divergence) -> list[Stack]:
         write.location
         for write in other.of(VariableWritten)
         if write.writer in (Owner.USER, Owner.LAYER) and steps & {*write.location}
-        if write.number in of_models - other.trained and other.is_distributed(write.number)
+        if write.number in of_models - other.trained
     ]
 
 
