@@ -377,3 +377,23 @@ def test_what_is_a_plain_name_or_number(value, is_plain):
 
 def test_no_value_is_none_that_is_plain():
     assert not blame.is_plain(None)
+
+
+PARTIALS = """\
+norm = partial(Norm, momentum=0.7)
+dense = partial(Dense, use_bias=False)
+plain = Norm
+def build():
+    x = relu(norm()(x))
+    x = norm(momentum=0.5)(x)
+    x = plain()(x)
+    x = norm()(dense()(x))
+"""
+
+
+@pytest.mark.parametrize("line, blamed", [(5, [1, 5]), (6, [6]), (7, [7]), (8, [8])])
+def test_a_partial_that_is_called_without_arguments(tmp_path, line, blamed):
+    path = tmp_path / "train.py"
+    path.write_text(PARTIALS)
+    frames = blame.from_partial((Frame(str(path), line, "build"),))
+    assert [frame.line for frame in frames] == blamed

@@ -1,45 +1,101 @@
 """A printed number that is the plain mean of the numbers of several batches."""
 
 import pytest
-from recorded import LINE, OTHER, run
+from recorded import run, stack
 from strategy_clinic.examiner.mean_of_batches import mean_of_batches
-from strategy_clinic.observer.events import BatchTaken, MeanReduced, NumbersRead
+from strategy_clinic.observer.events import BatchTaken, DatasetBatched, MeanReduced, NumbersRead
 
-STEP = (LINE[0]._replace(line=3), *OTHER)
+PROGRAM = """\
+def judge(batch):
+    return strategy.reduce("MEAN", strategy.run(check, (batch,)), axis=None)
+def evaluate():
+    for batch in data:
+        error = judge(batch)
+        errors.append(float(error))
+for batch in train:
+    losses.append(float(learn(batch)))
+    shares.append(judge(batch))
+evaluate()
+"""
 NUMBERS = (0.9137, 0.7211, 0.4519, 0.8126, 0.6035, 0.3742)  # two passes of three batches
+MORE = (*NUMBERS, 0.7011, 0.5123, 0.3001)
 OUTPUT = "epoch 1: error 0.69557\nepoch 2: error 0.59677\n"
+SHORTER = "epoch 1: error 0.6956\nepoch 2: error 0.5968\nepoch 3: error 0.5045\n"
+MEAN, READ, TAKEN = (2, 5, 10), (6, 10), (4, 10)
 
 
-def batches(*sizes):
-    return [BatchTaken(LINE, (size, size)) for size in sizes]
+@pytest.fixture
+def told(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
 
+    def made(
+        numbers=NUMBERS,
+        output=OUTPUT,
+        sizes=(8, 3),
+        batched=(16,),
+        mean=MEAN,
+        read=READ,
+        taken=TAKEN,
+    ):
+        events = [BatchTaken(stack(path, *taken), (size, size)) for size in sizes]
+        events += [DatasetBatched(stack(path, 3), size) for size in batched]
+        events += [MeanReduced(stack(path, *mean), (), ())] if mean else []
+        events += [NumbersRead(stack(path, *read), len(numbers), numbers, ())]
+        return mean_of_batches(run(*events, output=output))
 
-def read(numbers=NUMBERS, location=OTHER):
-    return NumbersRead(location, len(numbers), numbers, ())
-
-
-MEAN = MeanReduced(STEP, (), ())
+    return made
 
 
 @pytest.mark.parametrize(
-    "events, output, number",
+    "fields, number",
     [
-        ([*batches(8, 3), MEAN, read()], OUTPUT, "0.69557"),
-        # With another number that is read of each batch
-        (
-            [*batches(8, 3), MEAN, read(tuple(n for each in NUMBERS for n in (each, 8.0)))],
-            OUTPUT,
-            "0.69557",
-        ),
-        ([*batches(8), MEAN, read()], OUTPUT, None),  # batches of one size
-        ([*batches(8, 3), read()], OUTPUT, None),  # no mean over replicas
-        ([*batches(8, 3), MEAN, read(location=LINE)], OUTPUT, None),  # of something else
-        ([*batches(8, 3), MEAN, read()], "error 0.68121\nerror 0.58020\n", None),  # another mean
-        ([*batches(8, 3), MEAN, read()], "error 0.69557\n", None),  # by chance, maybe
-        ([*batches(8, 3), MEAN, read()], "error 0.7\nerror 0.6\n", None),  # too few digits
+        ({}, "0.69557"),
+        ({"numbers": tuple(n for each in NUMBERS for n in (each, 8.0))}, "0.69557"),
+        ({"numbers": (0.1, 0.2, 0.3, *NUMBERS)}, "0.69557"),
+        ({"numbers": MORE, "output": SHORTER}, "0.6956"),
+        ({"mean": (2, 9), "read": (9,), "taken": (7,)}, "0.69557"),
+        ({"output": SHORTER}, None),
+        ({"sizes": (8,)}, None),
+        ({"mean": ()}, None),
+        ({"read": (8,)}, None),
+        ({"mean": (2, 9), "read": (8,)}, None),
+        ({"mean": (2, 9)}, None),
+        ({"sizes": (8, 3), "batched": (16, 6)}, None),
+        ({"sizes": (8, 3), "batched": (16, 3)}, None),
+        ({"output": "error 0.68121\nerror 0.58020\n"}, None),
+        ({"output": "error 0.69557\n"}, None),
+        ({"output": "error 0.7\nerror 0.6\n"}, None),
+    ],
+    ids=[
+        "a mean of means",
+        "with another number that is read of each batch",
+        "after a pass that is not printed",
+        "fewer digits of more passes",
+        "read where it is reduced",
+        "fewer digits",
+        "batches of one size",
+        "no mean over replicas",
+        "read in another loop",
+        "batches of another loop",
+        "a mean of another loop",
+        "batches of another size that are whole",
+        "of a replica",
+        "another mean",
+        "by chance, maybe",
+        "too few digits",
     ],
 )
-def test_a_mean_of_means_is_told_by_its_value(events, output, number):
-    found = mean_of_batches(run(*events, output=output))
+def test_a_mean_of_means_is_told_by_its_value(told, fields, number):
+    found = told(**fields)
     assert (found and found.printed) == number
-    assert not found or (found.location, found.batches, found.sizes) == (STEP, 3, (16, 6))
+    assert not found or (found.batches, found.sizes) == (3, (16, 6))
+
+
+@pytest.mark.usefixtures("told")
+def test_a_comprehension_is_in_the_loop_around_it(tmp_path):
+    path = tmp_path / "train.py"
+    events = [BatchTaken(stack(path, *TAKEN), (size, size)) for size in (8, 3)]
+    location = (*stack(path, 6, function="<listcomp>"), *stack(path, *READ))
+    events += [MeanReduced(stack(path, *MEAN), (), ()), NumbersRead(location, 6, NUMBERS, ())]
+    assert mean_of_batches(run(*events, output=OUTPUT))

@@ -86,6 +86,26 @@ def test_a_call_that_the_message_of_an_error_leaves_out(at):
     assert blamed("fm39", inside) == [16, 19]
 
 
+REDUCES = """\
+def each(x):
+    return strategy.run(learn, args=(x,))
+def step(x):
+    loss, norm = strategy.run(learn, args=(x,))
+    return strategy.reduce("SUM", loss, axis=None), norm
+loss, norm = map(float, step(x))
+both = step(x)
+print(float(both[1]))
+print(float(each(x)))
+"""
+
+
+@pytest.mark.parametrize("line, lines", [(6, [5, 6]), (8, [5, 8]), (9, [9])])
+def test_a_function_that_reduces_only_some_of_its_results(tmp_path, line, lines):
+    path = tmp_path / "train.py"
+    path.write_text(REDUCES)
+    assert blamed("fm39", stack(path, line)) == lines
+
+
 def test_a_condition_or_a_loop(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(

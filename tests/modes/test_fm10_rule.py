@@ -1,5 +1,7 @@
 """The examiner's rule for fm10, and the line that it blames."""
 
+from dataclasses import replace
+
 import pytest
 from edited_programs import examined
 from recorded import LINE, OTHER, modes, run, stack, variable
@@ -32,6 +34,26 @@ def test_an_optimizer_is_blamed_where_it_was_built_for_other_variables(tmp_path)
         slot = variable(4, maker=Owner.OPTIMIZER, location=stack(path, line))
         recording = run(count, weight, slot, RAISED, outcome=Outcome.RAISED)
         assert modes(recording) == [("fm10", blamed)]
+
+
+TWICE = """\
+self.one = self.other = Adam()
+self.one.build(model.trainable_variables)
+self.other.apply_gradients(pairs)
+self.one.apply_gradients(pairs)
+optimizer.apply_gradients(pairs)
+strategy.run(step)
+"""
+
+
+@pytest.mark.parametrize("lines, line", [((3,), 1), ((4,), 2), ((5, 4), 2), ((6,), 2)])
+def test_an_optimizer_that_has_two_names_is_blamed_where_it_was_made(tmp_path, lines, line):
+    path = tmp_path / "train.py"
+    path.write_text(TWICE)
+    count = variable(3, maker=Owner.OPTIMIZER, location=stack(path, 1), shape=())
+    slot = variable(4, maker=Owner.OPTIMIZER, location=stack(path, 2))
+    raised = replace(RAISED, location=stack(path, *lines))
+    assert modes(run(count, slot, raised, outcome=Outcome.RAISED)) == [("fm10", line)]
 
 
 def test_what_became_trainable_is_blamed_where_it_did(tmp_path):

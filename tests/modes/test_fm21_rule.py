@@ -163,6 +163,25 @@ def test_the_batch_of_one_replica_that_is_divided_again(replicas):
     assert modes(shrinking(1, 16), shrinking(replicas, 16 // replicas)) == [("fm21", 20)]
 
 
+BATCHED = """\
+def rows(batch):
+    return data.batch(batch)
+def own():
+    share = BATCH // replicas
+    return data.batch(share)
+model.fit(rows(BATCH // replicas))
+"""
+
+
+@pytest.mark.parametrize("lines, line", [((2, 6), 6), ((5, 6), 4)], ids=["given", "assigned"])
+def test_the_line_that_divides_the_batch_is_blamed(tmp_path, lines, line):
+    path = tmp_path / "train.py"
+    path.write_text(BATCHED)
+    made = DatasetBatched(stack(path, *lines), 8)
+    other = without(shrinking(2, 8, made), DatasetBatched(OTHER, 8))
+    assert modes(shrinking(1, 16), other) == [("fm21", line)]
+
+
 @pytest.mark.parametrize(
     "one, other",
     [

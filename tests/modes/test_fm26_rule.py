@@ -3,11 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, found, loaded, modes, run, saved, strategy, updated
+from recorded import LINE, OTHER, found, loaded, modes, run, saved, stack, strategy, updated
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
-from strategy_clinic.observer.events import DatasetFromFunction, ModelCalled, ReplicaCountRead
+from strategy_clinic.observer.events import (
+    DatasetBatched,
+    DatasetFromFunction,
+    ModelCalled,
+    ReplicaCountRead,
+)
 
 THEN, NOW = ModelCalled(OTHER, 8, 1, (1,)), ModelCalled(OTHER, 8, 2, (2,))
 
@@ -21,6 +26,26 @@ def test_a_training_that_goes_on_with_larger_steps():
     (finding,) = found(goes_on(8))
     assert (finding.mode, finding.line) == ("fm26", 20)
     assert "takes in 16 examples on 2 replicas, and 8 before" in str(finding.message)
+
+
+FEEDS = """\
+def data(args, strategy):
+    size = args.batch * strategy.num_replicas_in_sync
+    return rows.batch(size)
+def train(model):
+    model(x)
+"""
+
+
+@pytest.mark.parametrize("size, line", [(16, 2), (12, 5)], ids=["batches of that size", "others"])
+def test_the_line_that_decides_about_the_batches_is_blamed(tmp_path, size, line):
+    path = tmp_path / "train.py"
+    path.write_text(FEEDS)
+    batched = DatasetBatched(stack(path, 3), size)
+    now = replace(NOW, location=stack(path, 5))
+    events = THEN, saved(held=[1]), loaded(), batched, now, updated(trains=(2,), steps=9)
+    (finding,) = found(run(*events))
+    assert (finding.mode, finding.line) == ("fm26", line)
 
 
 def test_a_training_that_goes_on_with_steps_as_before():
@@ -88,3 +113,13 @@ def test_a_batch_that_grows_while_the_learning_rate_stays_is_a_note():
 )
 def test_another_batch_or_another_rate_is_no_note(one, other):
     assert not [note for note in diagnose(Runs([other, one])).notes if "fm26" in note]
+
+
+@pytest.mark.parametrize("of_more, noted", [(16, True), (8, False)])
+def test_batches_of_replicas_that_the_program_enlarges_are_noted(of_more, noted):
+    """One device that is told of two replicas takes as many examples as two of them."""
+    one, other = chosen(1, 8), chosen(2, 8)
+    other = replace(other, events=(*other.events, DatasetFromFunction(LINE)))
+    matched = replace(chosen(1, of_more), role=Role.MATCHED, plain=one)
+    notes = [note for note in diagnose(Runs([other, one, matched])).notes if "fm26" in note]
+    assert ["8 examples on 1 replica and 16 on 2" in note for note in notes] == [True] * noted

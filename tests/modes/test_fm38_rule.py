@@ -1,6 +1,7 @@
 """The examiner's rule for fm38: replicas, or processes, that differ in what is one for whoever reads it."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 from recorded import (
@@ -14,9 +15,11 @@ from recorded import (
     state,
     strategy,
     updated,
+    values,
     variable,
     written,
 )
+from strategy_clinic.examiner.divergence import first_divergence
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
@@ -24,12 +27,15 @@ from strategy_clinic.observer.events import (
     DataRanOut,
     DivergedCopies,
     ExceptionRaised,
+    GradientComputed,
     ModelCalled,
     Outcome,
     Owner,
     StepEnded,
 )
+from strategy_clinic.observer.replacements import Replacement
 
+rule = import_module("strategy_clinic.modes.fm38_replica_state_diverges.rule")
 MIRRORED = variable(1, copies=2, parts=(10, 11))
 
 
@@ -286,3 +292,71 @@ def test_layers_of_a_model_that_is_loaded(tmp_path, before, line):
     first = DivergedCopies(1, 0.2, stack(path, before))
     last = DivergedCopies(2, 0.2, stack(path, 4))
     assert modes(run(*made, step((first,)), ended(diverged_copies=(last,)))) == [("fm38", line)]
+
+
+# A variable that follows from the part of each replica, whose copies agree
+
+LEARNS = """\
+def learn(x):
+    book.follow(x)
+    return tape.gradient(x)
+def step(x):
+    return strategy.run(learn, args=(x,))
+def main():
+    step(x)
+    book.reset()
+"""
+
+
+def learned(path, devices, first=0.5, lines=(2, 5, 7), held=(1, 3), **changes):
+    """A run whose weight gets this value in step 1, and in step 2 another one on each number of devices."""
+    entries = [[value] * 8 for value in (1.0, first, 0.3 / devices)]
+    before, *after = (values({1: each}) for each in entries)
+    steps = [StepEnded(n, each, before, (), ()) for n, each in enumerate(after, 1)]
+    mean = variable(3, maker=Owner.USER, shape=(), copies=2, parts=(12, 13))
+    called = ModelCalled(stack(path, 3, 5, 7), 8 // devices, devices, held)
+    write = written(location=stack(path, *lines), number=3)
+    gradient = GradientComputed(stack(path, 3, 5, 7), 0, 1)
+    made = strategy(devices), variable(1, shape=(8,)), replace(mean, **changes)
+    role = Role.WATCHED if devices > 1 else Role.COMPARED
+    last = ended({1: entries[-1]})
+    return run(*made, called, gradient, updated(), write, *steps, last, devices=devices, role=role)
+
+
+@pytest.mark.parametrize(
+    "fields, expected",
+    [
+        ({}, ("fm38", 2)),
+        ({"first": 0.6}, ("fm37", 5)),
+        ({"lines": (8,)}, ("fm55", 5)),
+        ({"copies": 0, "parts": ()}, ("fm23", 7)),
+        ({"held": (1,)}, ("fm55", 5)),
+    ],
+    ids=[
+        "in the step",
+        "the first update differs",
+        "outside of the step",
+        "one for all",
+        "of no model",
+    ],
+)
+def test_what_a_step_writes_follows_from_the_part_of_a_replica(tmp_path, fields, expected):
+    path = tmp_path / "train.py"
+    path.write_text(LEARNS)
+    one, other = learned(path, 1), learned(path, 2, **fields)
+
+    def answer(follow_up):
+        parts = getattr(follow_up.change, "replacements", set())
+        is_same = Replacement.SAME_PARTS in parts
+        return learned(path, 1) if is_same else follow_up.recording
+
+    (finding,) = diagnose(Runs([other, one], [first_divergence(one, other)]), answer).findings
+    assert (finding.mode, finding.line) == expected
+
+
+@pytest.mark.parametrize("first, is_suspected", [(0.5, True), (0.505, False)])
+def test_a_first_update_that_differs_is_no_matter_of_what_is_written(tmp_path, first, is_suspected):
+    path = tmp_path / "train.py"
+    path.write_text(LEARNS)
+    divergence = first_divergence(learned(path, 1), learned(path, 2, first))
+    assert bool(rule.written_in_step(divergence)) == is_suspected

@@ -6,6 +6,7 @@ import pytest
 from recorded import (
     LINE,
     OTHER,
+    ended,
     found,
     loaded,
     modes,
@@ -18,14 +19,18 @@ from recorded import (
     written,
 )
 from score_restarts import examined
-from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.observer.events import (
     CheckpointRestored,
     Frame,
+    Held,
     LearningRateRead,
     LearningRateRestored,
     LearningRateWritten,
+    OptimizerState,
+    Outcome,
     Owner,
+    ProgramState,
 )
 
 OLD, NEW = "0.25", "0.05"
@@ -264,3 +269,55 @@ def test_a_rate_that_is_read_after_the_restore(tmp_path):
     read, restored, write = recording.events
     assert modes(run(restored, read, write)) == []
     assert modes(run(read, write, restored)) == []
+
+
+# A rate that is set below the line that saves
+
+LOOP = """\
+while more:
+    step()
+    rate.assign(next_rate)
+    checkpoint.save(path)
+    rate.assign(next_rate)
+for each in others:
+    rate.assign(next_rate)
+"""
+
+
+def lowered(folder, line=5, net="(1,) 0.4;", mine="0.1"):
+    """A program that is killed after 2 of 4 updates; a restart makes the others with the rate that was saved."""
+    path = folder / "train.py"
+    path.write_text(LOOP)
+
+    def after(updates, rate, net="(1,) 0.5;"):
+        names = (Held("", "", "net", net),)
+        optimizer = (OptimizerState("SGD", (1,), updates, (4, 5), rate),)
+        save = saved(location=stack(path, 4, function="<module>"), optimizers=optimizer)
+        return ProgramState(updates, names), save
+
+    made = variable(1), updated()
+    write = LearningRateWritten(stack(path, line, function="<module>"), number=5, value=0.05)
+    events = *made, *after(2, "0.1"), write, *after(4, "0.05"), ended({1: [0.5]})
+    whole = run(*events)
+    again = run(*events, devices=1, role=Role.COMPARED)
+    stopped = run(*made, *after(2, "0.1"), outcome=Outcome.KILLED)
+    events = loaded(path="ck-1"), *made, *after(4, mine, net), write, ended({1: [0.4]})
+    fields = {"moment": Moment.BETWEEN, "before": stopped, "whole": whole}
+    return run(*events, role=Role.RESTARTED, **fields), again
+
+
+@pytest.mark.parametrize(
+    "fields, expected",
+    [
+        ({}, [("fm46", 5)]),
+        ({"line": 3}, []),
+        ({"line": 7}, []),
+        ({"net": "(1,) 0.5;"}, [("fm54", 4)]),
+        ({"mine": "0.05"}, []),
+    ],
+    ids=["below", "above", "another loop", "with the same weights", "the same rate"],
+)
+def test_a_rate_that_is_set_after_the_save(tmp_path, fields, expected):
+    assert [
+        each for each in modes(*lowered(tmp_path, **fields)) if each[0] != "restart"
+    ] == expected

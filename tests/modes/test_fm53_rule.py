@@ -253,7 +253,7 @@ def test_the_line_is_the_loop_over_what_is_given(tmp_path, lines, line):
 
 TAKEN = """\
 def batches():
-    return iter(load())
+    return iter(strategy.scope and load())
 def train():
     data = batches()
     others = iter(loaded)
@@ -272,3 +272,51 @@ def test_the_line_that_makes_the_iterator_is_blamed(tmp_path, lines, line):
     path = tmp_path / "train.py"
     path.write_text(TAKEN)
     assert rule.from_loop(stack(path, *lines))[0].line == line
+
+
+def test_an_iterator_is_made_where_it_is_called_for_without_a_strategy(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(TAKEN.replace("strategy.scope and ", ""))
+    assert rule.from_loop(stack(path, 12, 8))[0].line == 4
+
+
+MADE = """\
+class Trainer:
+    def batches(self, rows):
+        data = Dataset(rows)
+        return data.batch(8)
+    def train(self):
+        return [self.step(batch) for batch in self.batches(rows)]
+    def step(self, batch):
+        return self.strategy.run(self.learn, args=(batch,))
+def windows(rows):
+    return Dataset(rows)
+def train(rows):
+    data = windows(rows)
+    for batch in data:
+        strategy.run(learn, args=(batch,))
+    for batch in enumerate(load(rows)):
+        strategy.run(learn, args=(batch,))
+    data = Dataset(rows).batch(8)
+    for batch in data:
+        strategy.run(learn, args=(batch,))
+"""
+ELSEWHERE = "def load(rows, strategy):\n    return Dataset(rows)\n"
+
+
+@pytest.mark.parametrize(
+    "lines, file, line",
+    [
+        ((8, 6), "train.py", 4),
+        ((14,), "train.py", 12),
+        ((16,), "data.py", 2),
+        ((19,), "train.py", 18),
+    ],
+    ids=["method in a comprehension", "without strategy", "another file", "no function"],
+)
+def test_the_line_that_makes_what_a_loop_takes(tmp_path, lines, file, line):
+    path, other = tmp_path / "train.py", tmp_path / "data.py"
+    path.write_text(MADE)
+    other.write_text(ELSEWHERE)
+    blamed = rule.from_loop(stack(path, *lines), [str(path), str(other)])[0]
+    assert (blamed.path, blamed.line) == (str(tmp_path / file), line)

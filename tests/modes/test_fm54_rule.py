@@ -6,7 +6,19 @@ from dataclasses import replace
 
 import edited_programs
 import pytest
-from recorded import LINE, OTHER, ended, found, loaded, run, saved, stack, updated, variable
+from recorded import (
+    LINE,
+    OTHER,
+    ended,
+    found,
+    loaded,
+    modes,
+    run,
+    saved,
+    stack,
+    updated,
+    variable,
+)
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.examiner.rule import Runs
@@ -14,7 +26,9 @@ from strategy_clinic.observer.events import (
     CallbackState,
     ExamplesTaken,
     Held,
+    OptimizerState,
     Outcome,
+    Owner,
     ProgramState,
 )
 
@@ -189,6 +203,94 @@ def test_a_value_of_python_that_a_restart_has_lost(tmp_path, values, expected):
     findings = found(*states_after_restart(tmp_path, **values))
     told = [(each.mode, each.line, str(each.message).partition(":")[0]) for each in findings]
     assert told == expected
+
+
+WAITS = """\
+class SlowDown:
+    def __init__(self):
+        self.waited = tf.Variable(0)
+    def on_epoch_end(self):
+        self.waited.assign_add(1)
+        return error < self.waited
+model.fit(
+    x, callbacks=[state, slow])
+checkpoint = Checkpoint(waited=slow.waited)
+"""
+
+
+@pytest.mark.parametrize(
+    "held, lines, expected",
+    [((3,), (5, 7), 8), ((3,), (5,), 5), ((2,), (5, 7), 9)],
+    ids=["in fit", "in a loop", "not saved"],
+)
+def test_a_variable_that_is_saved_before_it_changes(tmp_path, held, lines, expected):
+    path = tmp_path / "train.py"
+    path.write_text(WAITS)
+
+    def after(updates, waited):
+        return ProgramState(updates, (Held(str(path), "SlowDown", "waited", f"() {waited}"),))
+
+    made = variable(1), variable(3, maker=Owner.USER, location=stack(path, 3)), updated()
+    save = saved(path="ck-1", location=stack(path, *lines), made_at=stack(path, 9), held=held)
+    whole = run(*made, save, after(2, 0), after(4, 2), after(6, 1), ended({1: [0.5]}))
+    taken = ExamplesTaken(LINE, False, 2, 2, (3, 4))
+    again = loaded(path="ck-1"), *made, taken, after(4, 1), save, ended({1: [0.5]})
+    killed = restarted(*again, before=(*made, save), whole=whole, output="score 0.47")
+    before = replace(killed.before, events=killed.before.events[:-1])  # no other save
+    other = run(after(2, 0), after(4, 2), devices=1, role=Role.COMPARED)
+    (finding,) = found(replace(killed, before=before), other)
+    assert finding.line == expected
+    assert ("is saved before it changes" in str(finding.message)) == (3 in held)
+
+
+# A learning rate that follows from what was lost
+
+DECIDES = """\
+best = 1.0
+checkpoint = Checkpoint(net=net)
+while more:
+    if error < best:
+        best = error
+    else:
+        optimizer.learning_rate.assign(rate / 2)
+    checkpoint.save(path)
+"""
+
+
+def rates(tmp_path, mine="0.1", right="0.05", repeated="0.05", net="(1,) 0.5;", best="0.7"):
+    """A program that is killed after 2 of 4 updates, and saves these learning rates after 4 when it goes on."""
+    path = tmp_path / "train.py"
+    path.write_text(DECIDES)
+
+    def after(updates, rate, net="(1,) 0.5;", best="0.6"):
+        names = Held("", "", "net", net), Held(str(path), "", "best", best)
+        made_at = stack(path, 2, function="<module>")
+        optimizer = (OptimizerState("SGD", (1,), updates, (4, 5), rate),)
+        return ProgramState(updates, names), saved(made_at=made_at, optimizers=optimizer)
+
+    made = variable(1), updated()
+    end = ended({1: [0.5]})
+    whole = run(*made, *after(2, "0.1"), *after(4, right), end)
+    again = run(*made, *after(2, "0.1"), *after(4, repeated), end, devices=1, role=Role.COMPARED)
+    events = loaded(path="ck-1"), *made, *after(4, mine, net, best)
+    killed = restarted(*events, end, before=after(2, "0.1"), whole=whole)
+    stopped = replace(killed.before, events=killed.before.events[:-1])  # no other save
+    return replace(killed, before=stopped), again
+
+
+@pytest.mark.parametrize(
+    "fields, expected",
+    [
+        ({}, [("fm54", 1)]),
+        ({"best": "0.6"}, [("fm54", 2)]),
+        ({"mine": "0.05"}, []),
+        ({"net": "(1,) 0.4;"}, []),
+        ({"repeated": "0.1"}, []),
+    ],
+    ids=["a name", "a variable", "the same rate", "other weights", "not repeated"],
+)
+def test_a_rate_that_a_restart_decides_otherwise(tmp_path, fields, expected):
+    assert modes(*rates(tmp_path, **fields)) == expected
 
 
 # In real processes

@@ -231,6 +231,11 @@ def made_at(held: Key) -> Stack:
     return tuple(Frame(path, each.lineno, holder) for each in assignments_of(held)[:1])
 
 
+def is_given_anew(held: Key) -> bool:
+    """Tells whether a name gets its value on several lines: at first, and later."""
+    return len(assignments_of(held)) > 1
+
+
 def is_generator(held: Key) -> bool:
     """Tells whether a name has a generator of random numbers."""
     values = [each.value for each in assignments_of(held)[:1]]

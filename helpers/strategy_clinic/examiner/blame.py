@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..base.files import source_text
+from ..observer.context import BATCHES
 from ..observer.events import Frame, Stack
 
 Node = TypeVar("Node", bound=ast.stmt)
@@ -363,6 +364,20 @@ def loop_around(frame: Frame) -> Loop | None:
     return min((each for each in loops if spans(each, frame.line)), key=height, default=None)
 
 
+def is_same_call(stack: Stack, other: Stack) -> bool:
+    """Tells whether two lines are in one function, which the same line has called."""
+    both = stack and other
+    return bool(both) and (stack[0].scope, stack[1:]) == (other[0].scope, other[1:])
+
+
+def in_one_loop(stack: Stack, other: Stack) -> bool:
+    """Tells whether two lines are one, or in one loop of such a function."""
+    if not is_same_call(stack, other):
+        return False
+    loops = loop_around(stack[0]), loop_around(other[0])
+    return stack[0] == other[0] or (loops[0] is not None and loops[0] is loops[1])
+
+
 def exits(loop: Loop) -> Iterator[int]:
     """Yields the lines that can end a loop, but for what is written as a constant."""
     decides = loop.test if isinstance(loop, ast.While) else loop.iter
@@ -437,6 +452,11 @@ def from_assignment(stack: Stack, functions: Collection[str]) -> Stack:
     name = argument_name(stack[0], functions) if stack else ""
     assigned = last_assignment(stack[0], name) if name else None
     return (assigned, *stack) if assigned else stack
+
+
+def from_batches(stack: Stack) -> Stack:
+    """Returns the line that decides how many examples the batches have that are made here."""
+    return from_assignment(from_decision(stack, BATCHES), BATCHES)
 
 
 def passes_on(frame: Frame, functions: Collection[str]) -> bool:
@@ -524,12 +544,12 @@ def from_strategy(stack: Stack) -> Stack:
     return from_factory(stack)
 
 
-def knows_strategy(function: Function) -> bool:
-    """Tells whether a function names a strategy or a scope."""
-    nodes = list(ast.walk(function))
+def knows_strategy(code: Function | ast.ClassDef) -> bool:
+    """Tells whether a function or a class names a strategy or a scope."""
+    nodes = list(ast.walk(code))
     words = [each.id for each in nodes if isinstance(each, ast.Name)]
     words += [each.attr for each in nodes if isinstance(each, ast.Attribute)]
-    words += parameters(function)
+    words += [each.arg for each in nodes if isinstance(each, ast.arg)]
     return any("strategy" in word.lower() or word == "scope" for word in words)
 
 
@@ -595,6 +615,18 @@ def from_choice(stack: Stack) -> Stack:
         if chosen:
             return (chosen, *stack)
     return stack
+
+
+def from_partial(stack: Stack) -> Stack:
+    """Returns the line that makes the `partial` which a line calls without arguments: its options are chosen there."""
+    calls = [each for each in calls_in(statement_at(stack[0])) if not (each.args or each.keywords)]
+    names = [each.func.id for each in calls if isinstance(each.func, ast.Name)]
+    given = values_by_name(stack[0].path) if names else {}
+    values = [
+        value for name in names for value in given.get(name, []) if isinstance(value, ast.Call)
+    ]
+    partials = [value for value in values if called_name(value) == "partial"]
+    return (stack[0]._replace(line=partials[0].lineno), *stack) if len(partials) == 1 else stack
 
 
 def names_chosen_at(frame: Frame) -> list[str]:

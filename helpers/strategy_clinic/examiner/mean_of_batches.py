@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..observer.events import BatchTaken, MeanReduced, NumbersRead, Stack
+from ..observer.events import BatchTaken, DatasetBatched, MeanReduced, NumbersRead, Stack
+from .blame import in_one_loop
 from .printed import NUMBER, lines_by_text, significant_digits, unit
 from .recording import Recording
 
-FEWEST_DIGITS = 5  # of a printed number: fewer may agree by chance
+FEWEST_DIGITS = 4  # of a printed number that is compared
+# Of the numbers that agree, one for each pass over the data: fewer may do so by chance.
+ENOUGH_DIGITS = 10
+COMPREHENSIONS = "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"
 MOST_COLUMNS, MOST_BATCHES = (
     4,
     12,
@@ -25,18 +30,36 @@ class MeanOfBatches:
 
 
 def mean_of_batches(recording: Recording) -> MeanOfBatches | None:
-    sizes = sorted({sum(taken.sizes) for taken in recording.of(BatchTaken)}, reverse=True)
-    if len(sizes) < 2:
-        return None
-    printed = [*printed_numbers(recording.output)]
+    sizes = {sum(taken.sizes) for taken in recording.of(BatchTaken)}
+    smaller = smaller_batches(recording) if len(sizes) > 1 else []
+    printed = [*printed_numbers(recording.output)] if smaller else []
     for mean in recording.of(MeanReduced):
-        lines = {frame[:2] for frame in mean.location}
-        for read in recording.of(NumbersRead):
-            if read.location[0][:2] not in lines:
-                continue
-            for number, batches in means_printed(read.numbers, printed):
-                return MeanOfBatches(mean.location, number, batches, tuple(sizes))
+        for read in recording.of(NumbersRead) if printed else ():
+            line = without_comprehensions(read.location)
+            is_of_mean = any(in_one_loop(line, each) for each in ends_of(mean.location))
+            is_of_smaller = any(in_one_loop(each, at) for each in ends_of(line) for at in smaller)
+            both = is_of_mean and is_of_smaller
+            for number, batches in means_printed(read.numbers, printed) if both else ():
+                ordered = tuple(sorted(sizes, reverse=True))
+                return MeanOfBatches(mean.location, number, batches, ordered)
     return None
+
+
+def smaller_batches(recording: Recording) -> list[Stack]:
+    """Returns where batches are taken that have another size than the program gives its batches, of a replica or of all."""
+    made = {each.size for each in recording.of(DatasetBatched)}
+    taken = [each for each in recording.of(BatchTaken) if not made & {sum(each.sizes), *each.sizes}]
+    return [without_comprehensions(each.location) for each in taken]
+
+
+def ends_of(stack: Stack) -> list[Stack]:
+    """Returns the frames of a stack from each of them on."""
+    return [stack[i:] for i in range(len(stack))]
+
+
+def without_comprehensions(stack: Stack) -> Stack:
+    """Returns the frames from the function on; up to Python 3.11 a comprehension has one of its own."""
+    return tuple(itertools.dropwhile(lambda frame: frame.function in COMPREHENSIONS, stack))
 
 
 def printed_numbers(output: str) -> Iterator[str]:
@@ -46,17 +69,21 @@ def printed_numbers(output: str) -> Iterator[str]:
 
 
 def means_printed(numbers: Sequence[float], printed: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yields a printed number that is the mean over the first pass, if that over the second pass is printed, too."""
+    """Yields a printed number that is the mean over a pass, if those over enough of the next passes are printed, too."""
     for columns in range(1, MOST_COLUMNS + 1):
         for column in range(columns):
             values = numbers[column::columns]
             for batches in range(2, min(MOST_BATCHES, len(values) // 2) + 1):
-                first, second = (
-                    printed_as(sum(values[i : i + batches]) / batches, printed)
-                    for i in (0, batches)
-                )
-                if first and second and first != second:
-                    yield first, batches
+                passes = (values[i : i + batches] for i in range(0, len(values), batches))
+                means = (printed_as(sum(each) / batches, printed) for each in passes)
+                for is_printed, group in itertools.groupby(means, bool):
+                    found = dict.fromkeys(group)
+                    if is_printed and enough(found):
+                        yield next(iter(found)), batches
+
+
+def enough(printed: Collection[str]) -> bool:
+    return len(printed) > 1 and sum(map(significant_digits, printed)) >= ENOUGH_DIGITS
 
 
 def printed_as(value: float, printed: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.files import source_text
@@ -28,8 +29,18 @@ from ..observer.events import (
     VariableWritten,
 )
 from ..programs.error_text import useful_line
-from .after_restart import Key, Lost, has_consequence, lost_values, made_at, without_unstable
-from .blame import called_at, from_contents, nodes_of_file
+from .after_restart import (
+    NUMBER,
+    Key,
+    Lost,
+    are_alike,
+    first_common,
+    has_consequence,
+    lost_values,
+    made_at,
+    without_unstable,
+)
+from .blame import called_at, from_contents, nodes_of_file, with_keyword
 from .divergence import distance, repeats_again, tolerance
 from .findings import Evidence, Finding, Location, Note, Text, counted
 from .hangs import waiting_at
@@ -106,6 +117,57 @@ def lost_at_restart(
             yield finding_of_lost(run, lost[0], mode)
 
 
+@dataclass(frozen=True)
+class OtherRate:
+    """A restart saves first with another learning rate than all whole runs do after as many updates."""
+
+    run: Recording
+    whole: Recording
+    updates: int
+    rate: float
+    right: float
+    differing: tuple[Lost, ...]  # values that differ then, too
+
+    @property
+    def models_agree(self) -> bool:
+        return not any(";" in each.value for each in self.differing)
+
+    def __str__(self) -> str:
+        return (
+            f"after {self.updates} updates it is {self.rate:.4g} where a restart goes on, "
+            f"and {self.right:.4g} in the run that was never stopped"
+        )
+
+
+def other_rates(recordings: Sequence[Recording]) -> Iterator[OtherRate]:
+    others = [rates_saved(each) for each in recordings if each.role is Role.COMPARED]
+    for run, whole in resumed(recordings):
+        rates, mine = rates_saved(whole), rates_saved(run)
+        key = next((each for each in mine if each in rates), None)
+        known = [other[key] for other in others if key in other] if key else []
+        updates, state, rights = first_common(run, whole)
+        if key is None or not known or any(each != rates[key] for each in known) or not state:
+            continue
+        differing = (
+            Lost(held, updates, value, rights[held], False)
+            for held, value in state.items()
+            if held in rights and not are_alike(value, rights[held])
+        )
+        if not mine[key] & rates[key]:
+            rate, right = min(mine[key]), min(rates[key])
+            yield OtherRate(run, whole, key[1], rate, right, tuple(differing))
+
+
+def rates_saved(run: Recording) -> dict[tuple[str, int], set[float]]:
+    """Returns the learning rates of the optimizers that were saved, by their kinds and steps."""
+    found: dict[tuple[str, int], set[float]] = {}
+    for optimizer in (each for save in run.of(Saved) for each in save.optimizers):
+        if NUMBER.fullmatch(optimizer.learning_rate):
+            rates = found.setdefault((optimizer.kind, optimizer.steps), set())
+            rates.add(float(optimizer.learning_rate))
+    return found
+
+
 def resumed(recordings: Sequence[Recording]) -> Iterator[tuple[Recording, Recording]]:
     """Yields the restarts that go on from what was saved and end well, each with the whole run."""
     for run in recordings:
@@ -117,8 +179,12 @@ def resumed(recordings: Sequence[Recording]) -> Iterator[tuple[Recording, Record
 def finding_of_lost(run: Recording, lost: Lost, mode: str) -> Finding:
     _, owner, name = lost.held
     place = f"{name} of {owner}" if owner else name
-    reason = "begins again" if lost.is_reset else "is not saved, or before it changes"
+    stopped = run.before or run
+    save = stopped.of(Saved)[-1]
     made, beside = made_at(lost.held), saved_beside(lost.held)
+    is_saved = lost.is_tensor and holds_variable(stopped, save, made)
+    reason = "is saved before it changes" if is_saved else "is not saved, or before it changes"
+    reason = "begins again" if lost.is_reset else reason
     message = Text(
         place,
         *((" of ", Location(made)) if beside else ()),
@@ -126,11 +192,23 @@ def finding_of_lost(run: Recording, lost: Lost, mode: str) -> Finding:
         f"and {shortened(lost.right)} in the run that was never stopped",
     )
     fix = f"save {name} with each checkpoint, and begin with the saved value after a restart"
-    stopped = run.before or run
-    save = stopped.of(Saved)[-1]
     holder = from_contents(save.made_at, program_files(stopped)) or save.location
     location = holder if lost.is_tensor else beside or made or holder
-    return finding(run, location, message, fix, mode)
+    return finding(run, order_of(save.location) if is_saved else location, message, fix, mode)
+
+
+def holds_variable(stopped: Recording, save: Saved, made: Stack) -> bool:
+    """Tells whether a save has a variable that is made on this line."""
+    stacks = map(stopped.location_of, save.variables)
+    return bool(made) and any(stack and stack[0][:2] == made[0][:2] for stack in stacks)
+
+
+def order_of(stack: Stack) -> Stack:
+    """Returns the line that gives `fit` the callbacks of which one saves here, or else the line that saves."""
+    for i, frame in enumerate(stack):
+        if "fit" in called_at(frame):
+            return with_keyword(stack[i:], "callbacks")
+    return stack
 
 
 def saved_beside(held: Key) -> Stack:

@@ -7,7 +7,14 @@ from ...examiner import blame
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, observed, rule
-from ...observer.events import Owner, Stack, TrainableLeftOut, UsedOptimizerCompiled, VariableMade
+from ...observer.events import (
+    Frame,
+    Owner,
+    Stack,
+    TrainableLeftOut,
+    UsedOptimizerCompiled,
+    VariableMade,
+)
 
 
 @rule("fm10", explains_divergence=False)
@@ -33,8 +40,17 @@ def compiled_again(recording: Recording, stack: Stack) -> Stack:
     for made in recording.of(VariableMade):
         is_slot = made.maker is Owner.OPTIMIZER and made.shape and made.location
         if is_slot and "build" in blame.called_at(made.location[0]):
-            return made.location
+            applied = {name for frame in stack for name in owners_at(frame, "apply_gradients")}
+            is_another = applied and not applied & owners_at(made.location[0], "build")
+            return recording.first_made_by(Owner.OPTIMIZER) if is_another else made.location
     return blame.from_maker(stack, blame.from_factory(recording.first_made_by(Owner.OPTIMIZER)))
+
+
+def owners_at(frame: Frame, method: str) -> set[str]:
+    """Returns the names of the objects whose method a line calls. One optimizer may have several."""
+    calls = blame.calls_in(blame.statement_at(frame))
+    functions = [call.func for call in calls if blame.called_name(call) == method]
+    return {blame.name_of(each.value) for each in functions if isinstance(each, ast.Attribute)}
 
 
 def from_unfreezing(stack: Stack) -> Stack:

@@ -14,7 +14,6 @@ from ...examiner.rule import (
     names,
     rule_of_runs,
 )
-from ...observer.context import BATCHES
 from ...observer.events import (
     DatasetBatched,
     DatasetFromFunction,
@@ -75,8 +74,7 @@ def growth(one: Recording, other: Recording) -> Iterator[Finding]:
     batched = [each for each in other.batched_in_functions if each.location]
     inside = [each.location for each in batched if each.size * many == more]
     message = f"each replica takes a whole batch: a step has {examples} examples on {counted(few, 'device')} and {more} on {many}"
-    decided = blame.from_decision(inside[-1], BATCHES) if inside else made.location
-    location = blame.from_assignment(decided, BATCHES)
+    location = blame.from_batches(inside[-1] if inside else made.location)
     yield compared("fm21", (few, many), location, message)
 
 
@@ -126,7 +124,7 @@ def batch_shrinks(runs: Runs) -> Iterator[Finding]:
             "the batch of one replica is divided among all of them: "
             f"a step has {one.examples} examples on {counted(few, 'device')} and {other.examples} on {many}"
         )
-        yield compared("fm21", (few, many), batched[-1].location, message)
+        yield compared("fm21", (few, many), blame.from_batches(batched[-1].location), message)
 
 
 @rule_of_runs("fm21")

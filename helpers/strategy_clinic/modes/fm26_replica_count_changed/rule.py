@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator
 
-from ...examiner.blame import from_choice
+from ...examiner.blame import from_batches, from_choice
 from ...examiner.findings import Finding, Note, counted
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
 from ...examiner.whose_fault import learning_rates
 from ...observer.events import (
+    DatasetBatched,
     DatasetFromFunction,
     GradientsApplied,
     Loaded,
     ModelCalled,
     ReplicaCountRead,
     Saved,
+    Stack,
 )
 
 
@@ -26,11 +28,17 @@ def larger_batch_after_loading(recording: Recording) -> Iterator[Finding]:
             yield observed(
                 "fm26",
                 recording,
-                from_choice(now.location),
+                batched_at(recording, now, larger) or from_choice(now.location),
                 f"a step takes in {larger} examples on {now.replicas} replicas, and {smaller} before it was saved",
                 f"each replica gets {now.examples}, as before",
             )
             return
+
+
+def batched_at(recording: Recording, call: ModelCalled, size: int) -> Stack:
+    """Returns the line that decides about the last batches of this size before a call."""
+    made = [each.location for each in recording.of(DatasetBatched, until=call) if each.size == size]
+    return from_batches(made[-1]) if made else ()
 
 
 @rule_of_runs("fm26")
@@ -41,7 +49,8 @@ def batch_grows_alone(runs: Runs) -> Steps:
     if few == many:
         return
     one, other = asked[few], asked[many]
-    if other.of(DatasetFromFunction):
+    is_chosen = any(each.plain and each.examples == other.examples for each in runs.matched)
+    if other.of(DatasetFromFunction) and not is_chosen:
         return  # the batches of replicas, which fm21 judges
     grows = one.examples * many == other.examples * few > 0
     if grows and learning_rates(one) == learning_rates(other):

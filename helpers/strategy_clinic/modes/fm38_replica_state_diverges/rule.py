@@ -6,22 +6,33 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ...examiner.blame import called_at, from_choice, from_parting, nodes_of_file
-from ...examiner.divergence import SAME, by_key, distance
+from ...examiner.blame import called_at, from_choice, from_partial, from_parting, nodes_of_file
+from ...examiner.divergence import (
+    EXACT,
+    SAME,
+    SAME_UPDATE,
+    Divergence,
+    by_key,
+    distance,
+    update_ratio,
+)
 from ...examiner.findings import Evidence, Finding, FollowUp, Location, Text
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, compared, observed, reclassify, rule, rule_of_runs
+from ...examiner.suspects import Side, Suspect, gradient_line
 from ...observer.events import (
     DataRanOut,
     DivergedCopies,
     Ended,
     ExceptionRaised,
+    ModelCalled,
     Owner,
     Stack,
     StepEnded,
     VariableMade,
     VariableWritten,
 )
+from ...observer.replacements import Replacement
 
 SAME_COPIES = 1e-5  # relative
 COUNTED_APART = (
@@ -35,6 +46,7 @@ KNOWN_LENGTH = (
 # Functions by which a program makes a variable; layers of Keras make theirs where they are called first.
 MAKES = {"add_weight", "Variable"}
 LOADS = {"load_model", "from_config", "clone_model", "model_from_json"}
+STEPS = {"run", "fit"}
 RAISED_IN = re.compile(r'File "([^"]+)", line \d+')
 
 
@@ -59,8 +71,40 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
             message = f"{made.name} has another value on each of {made.copies} replicas{others}"
             proof = f"the copies are {first.distance:.2g} of their size apart {when}"
             location = from_parting(located(made, first), agreeing(recording, made, diverged))
-            location = from_choice(made_before_load(recording, location))
+            location = from_partial(from_choice(made_before_load(recording, location)))
             yield observed("fm38", recording, location, message, proof)
+
+
+def written_in_step(divergence: Divergence) -> list[Stack]:
+    """Returns where a step writes variables of a model that no optimizer trains, if the first updates agree.
+
+    A loss that combines examples changes the first update; what such a variable gets shows one step later.
+    """
+    one, other = divergence.one, divergence.other
+    ratio = update_ratio(one, other, divergence.training, EXACT)
+    if ratio is None or abs(ratio - 1) > SAME_UPDATE:
+        return []
+    steps = {frame for frame in gradient_line(divergence) if STEPS & {*called_at(frame)}}
+    of_models = {n for call in other.of(ModelCalled) if call.replicas > 1 for n in call.variables}
+    return [
+        write.location
+        for write in other.of(VariableWritten)
+        if write.writer in (Owner.USER, Owner.LAYER) and steps & {*write.location}
+        if write.number in of_models - other.trained
+    ]
+
+
+follows_from_part = Suspect(
+    Replacement.SAME_PARTS,
+    "with the same examples in all replicas",
+    Side.PROGRAM,
+    lambda divergence: bool(written_in_step(divergence)),
+    "a variable of the model that the step writes follows from the part of the batch that each replica has",
+    "compute what it gets from the whole batch, with `all_reduce`",
+    lambda divergence: written_in_step(divergence)[0],
+    mode="fm38",
+    last=True,
+)
 
 
 def located(made: VariableMade, copies: DivergedCopies) -> Stack:

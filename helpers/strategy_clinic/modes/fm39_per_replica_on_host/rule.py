@@ -1,14 +1,25 @@
 """Checks fm39: a mean of shares is printed. Blames the line that gives a value of all replicas to what takes one value."""
 
+import ast
+from collections.abc import Sequence
+
 from ...examiner.blame import (
+    assigned_value,
     called_at,
     called_name,
+    calls_in,
     calls_in_file,
     computes_gradient,
     from_caller,
     function_at,
+    functions_named,
+    is_over_replicas,
+    last_assignment,
+    names_in,
+    nodes_of_file,
+    statement_at,
 )
-from ...examiner.printed import printed_difference, source_of
+from ...examiner.printed import printed_difference, program_files, source_of
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, blames, compared, reclassify, rule_of_runs
 from ...observer.events import ExceptionRaised, Frame, Stack
@@ -27,7 +38,24 @@ def mean_of_shares(runs: Runs) -> Steps:
 
 @blames("fm39")
 def giving_line(recording: Recording, stack: Stack) -> Stack:
-    return from_caller(with_caller(stack))
+    chosen = from_caller(with_caller(stack))
+    returned = returned_unreduced(chosen[0], program_files(recording)) if chosen else None
+    return (returned, *chosen) if returned else chosen
+
+
+def returned_unreduced(frame: Frame, paths: Sequence[str]) -> Frame | None:
+    """Returns what a function returns whose result this line takes, if that reduces others of its results."""
+    statement = statement_at(frame)
+    names = dict.fromkeys(names_in(statement))
+    assigned = [assigned_value(last_assignment(frame, name)) for name in names]
+    called = [called_name(call) for node in (statement, *assigned) for call in calls_in(node)]
+    for path in dict.fromkeys((frame.path, *paths)):
+        for function in functions_named(nodes_of_file(path), *called):
+            returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+            reduces = any(is_over_replicas(call, {"reduce"}) for call in calls_in(function))
+            if reduces and returns and frame.line not in range(function.lineno, returns[-1].lineno):
+                return Frame(path, returns[-1].lineno, function.name)
+    return None
 
 
 def with_caller(stack: Stack) -> Stack:

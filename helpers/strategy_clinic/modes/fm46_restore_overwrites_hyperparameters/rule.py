@@ -7,13 +7,15 @@ from ...examiner.blame import (
     called_name,
     calls_in,
     from_maker,
+    in_one_loop,
     nodes_of_file,
     statement_at,
     targets_of,
 )
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import line_of, observed, rule
+from ...examiner.restarts import finding, other_rates
+from ...examiner.rule import Runs, line_of, observed, rule, rule_of_runs
 from ...observer.events import (
     CheckpointRestored,
     Frame,
@@ -105,6 +107,20 @@ def rate_set_too_early(recording: Recording) -> Iterator[Finding]:
                 line_of(restored.location, "a callback"),
             )
             return
+
+
+@rule_of_runs("fm46", explains_divergence=False, last=True)
+def rate_set_after_save(runs: Runs) -> Iterator[Finding]:
+    """Checks whether a loop saves and then sets a rate, with which a restart does not go on."""
+    for other in other_rates(runs.recordings):
+        for save in other.whole.of(Saved):
+            for write in other.whole.of(LearningRateWritten, after=save):
+                is_set = same_rate(write.value, other.right) and not other.models_agree
+                is_below = in_one_loop(write.location, save.location)
+                if is_set and is_below and write.location[0].line > save.location[0].line:
+                    message = f"the learning rate is set after the checkpoint is saved: {other}"
+                    yield finding(other.run, write.location, message, mode="fm46")
+                    return
 
 
 def saves_at(recording: Recording, restored: LearningRateRestored) -> list[Saved]:

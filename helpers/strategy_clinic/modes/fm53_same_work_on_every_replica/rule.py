@@ -1,11 +1,13 @@
 """Checks fm53: each replica takes in the same examples, since nobody has distributed them."""
 
 import ast
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...examiner import blame
 from ...examiner.findings import Finding, Note, counted
+from ...examiner.printed import program_files
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, blames, compared, names, observed, rule, rule_of_runs
 from ...observer.events import (
@@ -22,6 +24,7 @@ from ...observer.events import (
 )
 from ...programs.error_text import useful_line
 
+Taking = ast.For | ast.comprehension
 # Methods of a Keras model that give one batch to all replicas, and what distributes one.
 ON_BATCH = {"train_on_batch": "fit", "test_on_batch": "evaluate", "predict_on_batch": "predict"}
 
@@ -43,7 +46,8 @@ def same_batch_everywhere(recording: Recording) -> Iterator[Finding]:
                 f"{examples} examples; use {better}"
             )
             proof = f"`{shared.function}` gave {recording.replicas} replicas the same tensors"
-            yield observed("fm53", recording, from_loop(shared.location), message, proof)
+            location = from_loop(shared.location, program_files(recording))
+            yield observed("fm53", recording, location, message, proof)
             return
 
 
@@ -168,19 +172,19 @@ def instead_of(frame: Frame) -> str:
 # The line to blame
 
 
-def from_loop(stack: Stack) -> Stack:
-    """Returns the `for` line that takes what is given to `run` here, maybe in a caller; the same line if none does."""
+def from_loop(stack: Stack, paths: Sequence[str] = ()) -> Stack:
+    """Returns the line that makes what a loop takes which is given to `run` here, maybe in a caller.
+
+    That is the `for` line itself if no function of these files makes it; and the same line if no loop takes it.
+    """
     names = given_names(stack[0], "run")
     for i, frame in enumerate(stack):
         names = with_sources(frame, names)
-        loops = [
-            loop.lineno
-            for loop in blame.nodes_in_scope(frame)
-            if isinstance(loop, ast.For) and blame.spans(loop, frame.line) and takes(loop, names)
-        ]
+        loops = [loop for loop in loops_around(frame) if takes(loop, names)]
         if loops:
-            return (frame._replace(line=loops[-1]), *stack[i:])
-        made = iterator_made_at(frame, names)
+            start = frame._replace(line=loops[-1].target.lineno)
+            return (maker_of(start, loops[-1].iter, paths), *stack[i:])
+        made = iterator_made_at(frame, names, paths)
         if made:
             return (made, *stack[i:])
         function = blame.function_at(frame)
@@ -194,20 +198,51 @@ def from_loop(stack: Stack) -> Stack:
     return stack
 
 
-def iterator_made_at(frame: Frame, names: set[str]) -> Frame | None:
-    """Returns the line above that makes the iterator from which `next` takes one of these; maybe in a function of the file."""
+def loops_around(frame: Frame) -> list[Taking]:
+    """Returns the loops in the function of a line that the line belongs to; of comprehensions it has those in its statement."""
+    loops: list[Taking] = [
+        node
+        for node in blame.nodes_in_scope(frame)
+        if isinstance(node, ast.For) and blame.spans(node, frame.line)
+    ]
+    inside = blame.nodes_under(blame.statement_at(frame))
+    return loops + [node for node in inside if isinstance(node, ast.comprehension)]
+
+
+def maker_of(frame: Frame, taken: ast.expr, paths: Sequence[str]) -> Frame:
+    """Returns the line that calls a function of the program for what is taken, or what this returns if it knows a strategy.
+
+    Without a strategy it cannot distribute.
+    """
+    assigned = [blame.last_assignment(frame, name) for name in blame.names_in(taken)]
+    for line in (frame, *filter(None, assigned)):
+        value = taken if line is frame else blame.assigned_value(line)
+        for path, name in itertools.product(
+            dict.fromkeys((frame.path, *paths)), map(blame.called_name, blame.calls_in(value))
+        ):
+            for function in blame.functions_behind(path, name):
+                ends = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+                is_at_hand = ends and knows_strategy(path, function)
+                return Frame(path, ends[-1].lineno, name) if is_at_hand else line
+    return frame
+
+
+def knows_strategy(path: str, function: ast.FunctionDef) -> bool:
+    """Tells whether a function names a strategy, or its class does."""
+    classes = [node for node in blame.nodes_of_file(path) if isinstance(node, ast.ClassDef)]
+    is_known = any(blame.knows_strategy(each) for each in classes if function in each.body)
+    return is_known or blame.knows_strategy(function)
+
+
+def iterator_made_at(frame: Frame, names: set[str], paths: Sequence[str]) -> Frame | None:
+    """Returns the line that makes the iterator from which `next` takes one of these."""
     for each in blame.assignments_before(frame) if blame.function_at(frame) else ():
         calls = blame.calls_in(each) if blame.targets_of(each) & names else []
         taken = [call.args[0] for call in calls if blame.called_name(call) == "next" and call.args]
         made = blame.last_assignment(frame, blame.name_of(taken[0])) if taken else None
         value = blame.assigned_value(made)
         if made and isinstance(value, ast.Call):
-            makers = blame.functions_behind(frame.path, blame.called_name(value))
-            returned = [
-                node for maker in makers for node in ast.walk(maker) if isinstance(node, ast.Return)
-            ]
-            line = returned[0].lineno if len(returned) == 1 else made.line
-            return made._replace(line=line)
+            return maker_of(made, value, paths)
     return None
 
 
@@ -229,7 +264,7 @@ def given_names(frame: Frame, function: str, positions: list[int] | None = None)
     return {name for each in given for name in blame.names_in(each)}
 
 
-def takes(loop: ast.For, names: set[str]) -> bool:
+def takes(loop: Taking, names: set[str]) -> bool:
     """Tells whether a loop takes one of these from a dataset; a loop that counts takes none."""
     counts = isinstance(loop.iter, ast.Call) and blame.called_name(loop.iter) == "range"
     return bool(names & {*blame.names_in(loop.target)}) and not counts

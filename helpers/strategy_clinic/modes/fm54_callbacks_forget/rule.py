@@ -6,16 +6,16 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from ...examiner.after_restart import (
-    is_best_value,
-)
-from ...examiner.blame import called_at
+from ...examiner.after_restart import is_best_value, is_given_anew, made_at
+from ...examiner.blame import called_at, from_contents
 from ...examiner.findings import Finding
+from ...examiner.printed import program_files
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import (
     begins_from_zero,
     finding,
     lost_at_restart,
+    other_rates,
 )
 from ...examiner.rule import Runs, observed, rule, rule_of_runs
 from ...observer.events import (
@@ -59,6 +59,23 @@ def forgotten_in_next_fit(run: Recording) -> Iterator[Finding]:
 def best_value_lost(runs: Runs) -> Iterator[Finding]:
     """Checks whether a program begins with another best value after a restart than it had."""
     yield from lost_at_restart(runs.recordings, MODE, is_best_value)
+
+
+@rule_of_runs(MODE, explains_divergence=False, last=True)
+def rate_lost(runs: Runs) -> Iterator[Finding]:
+    """Checks whether a restart, with the same weights, comes to another learning rate: what decides about it was lost."""
+    for other in other_rates(runs.recordings):
+        if other.models_agree:
+            stopped = other.run.before or other.run
+            save = stopped.of(Saved)[-1]
+            holder = from_contents(save.made_at, program_files(stopped)) or save.location
+            kept = [each.held for each in other.differing if is_best_value(each)]
+            location = next((made_at(held) for held in kept if is_given_anew(held)), holder)
+            message = (
+                f"what decides about the learning rate is not saved: {other}, with the same weights"
+            )
+            yield finding(other.run, location, message, mode=MODE)
+            return
 
 
 def fits_of(run: Recording) -> dict[Key, list[States]]:
