@@ -6,7 +6,7 @@ the eight of ALWAYS. What all notebooks have in common is no input of them; for 
 
 | what has changed                                                       | what is run                      |
 |------------------------------------------------------------------------|----------------------------------|
-| the notebook, a file in the folder of its mode                         | that notebook                    |
+| the notebook, a file in the folder of its mode but those of OF_MODULES | that notebook                    |
 | a file in the folder of a mode whose page a document's notebook uses   | that notebook, too               |
 | a module that its cells import, the data that this reads               | these notebooks                  |
 | a module that only such a module imports                               | these notebooks                  |
@@ -53,6 +53,7 @@ MODES = "helpers/strategy_clinic/modes/fm*"
 RECORDS = "notebooks/records/*.json"
 DATA = {
     "compiler.programs": (RECORDS,),
+    "examiner.repair": (f"{MODES}/repair.py",),
     "examiner.rule": (f"{MODES}/rule.py",),
     "modes.statements": ("helpers/strategy_clinic/modes/statements.toml",),
     "panel.mode_finder": (f"{MODES}/page.py", "helpers/strategy_clinic/modes/groups.toml"),
@@ -60,6 +61,9 @@ DATA = {
     "records.runtime_check": (RECORDS,),
     "triage.wordings": (f"{MODES}/words.toml", "helpers/strategy_clinic/triage/*.toml"),
 }
+
+# Files in the folder of a mode that only these modules read, which few pages import.
+OF_MODULES = {"repair.py", "rule.py", "words.toml"}
 
 
 def passed_file() -> Path:
@@ -124,7 +128,9 @@ def pages_used(source: Path) -> list[Path]:
 
 
 def files_of_page(source: Path) -> list[Path]:
-    return list(source.parent.glob("*.*")) if source.name == "page.py" else [source]
+    if source.name != "page.py":
+        return [source]
+    return [path for path in source.parent.glob("*.*") if path.name not in OF_MODULES]
 
 
 def imported_by_page(source: Path, modules: set[str]) -> set[str]:
