@@ -422,6 +422,27 @@ def test_a_penalty_on_three_weights_is_one_if_the_loss_has_it(terms, modes):
     assert judged(*(with_loss(each, *terms) if terms else each for each in runs)) == modes
 
 
+@pytest.mark.parametrize("divisors, modes", [((1.0, 2.0), []), ((2.0, 2.0), ["fm37"])])
+def test_a_penalty_on_three_weights_that_is_divided_by_the_replicas_is_none(divisors, modes):
+    runs = []
+    for replicas, divisor in zip((1, 2), divisors):
+        kept = with_loss(penalized(replicas, [0.0] * 8, of_others=0.2), SUM, PENALTY)
+        (traced,) = kept.of(LossTraced)
+        total, *others = traced.operations
+        number = len(traced.operations)
+        operations = [
+            replace(total, inputs=(1, number)),
+            *others,
+            Operation(number, "RealDiv", ADDED, (2, number + 1), Carries.WEIGHTS, False, None),
+            Operation(number + 1, "Const", ADDED, (), Carries.WEIGHTS, False, divisor),
+        ]
+        events = [
+            replace(e, operations=tuple(operations)) if e is traced else e for e in kept.events
+        ]
+        runs.append(replace(kept, events=tuple(events)))
+    assert judged(*runs) == modes
+
+
 PART = [0.4, -0.1, 0.3, 0.2, -0.5, 0.6, -0.2, 0.1]  # of the gradients
 
 

@@ -263,9 +263,12 @@ def penalty(pair: Pair) -> Stack:
 
 
 def only_penalty(pair: Pair) -> Stack:
-    """Returns the line that computes a penalty which is added to a loss of which nothing is a mean of a part."""
+    """Returns the line that computes a penalty which is added to a loss of which nothing is a mean of a part.
+
+    One that is divided by another number on more devices is not added whole.
+    """
     loss = traced_loss(pair)
-    return penalty(pair) if loss and not loss.means else ()
+    return penalty(pair) if loss and not loss.means and not other_number(pair) else ()
 
 
 def traced_loss(pair: Pair, of: int = 1) -> lineage.Loss | None:
