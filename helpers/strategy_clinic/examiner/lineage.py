@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..observer.events import Carries, LossTraced, Operation, Stack
+from ..observer.stopped_gradients import STOPS
 from .recording import Recording
 
 QUOTIENTS = {"RealDiv", "Div", "DivNoNan"}
@@ -17,7 +18,6 @@ FACTORS = {*QUOTIENTS, "Mul"}
 SUMS = {"AddV2", "Add", "AddN", "Sub"}
 # Operations whose result for a sum is not the sum of their results.
 BENDS = {"Sqrt", "Rsqrt", "Square", "Pow", "Exp", "Log", "Log1p", "Sigmoid", "Tanh", "Softplus"}
-STOPS = {"StopGradient", "PreventGradient"}
 NEAR = 1e-6  # of two constants that are equal
 
 

@@ -179,8 +179,7 @@ def resumed(recordings: Sequence[Recording]) -> Iterator[tuple[Recording, Record
 def finding_of_lost(run: Recording, lost: Lost, mode: str) -> Finding:
     _, owner, name = lost.held
     place = f"{name} of {owner}" if owner else name
-    stopped = run.before or run
-    save = stopped.of(Saved)[-1]
+    stopped, save, holder = last_saved(run)
     made, beside = made_at(lost.held), saved_beside(lost.held)
     is_saved = lost.is_tensor and holds_variable(stopped, save, made)
     reason = "is saved before it changes" if is_saved else "is not saved, or before it changes"
@@ -192,9 +191,15 @@ def finding_of_lost(run: Recording, lost: Lost, mode: str) -> Finding:
         f"and {shortened(lost.right)} in the run that was never stopped",
     )
     fix = f"save {name} with each checkpoint, and begin with the saved value after a restart"
-    holder = from_contents(save.made_at, program_files(stopped)) or save.location
     location = holder if lost.is_tensor else beside or made or holder
     return finding(run, order_of(save.location) if is_saved else location, message, fix, mode)
+
+
+def last_saved(run: Recording) -> tuple[Recording, Saved, Stack]:
+    """Returns the run before a restart, its last save, and the line that decides what this holds, or else that saves."""
+    stopped = run.before or run
+    save = stopped.of(Saved)[-1]
+    return stopped, save, from_contents(save.made_at, program_files(stopped)) or save.location
 
 
 def holds_variable(stopped: Recording, save: Saved, made: Stack) -> bool:

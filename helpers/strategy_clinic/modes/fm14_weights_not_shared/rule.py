@@ -59,9 +59,8 @@ def trained_together(recording: Recording) -> Steps:
         is_meant = is_synchronised or is_another_layer(recording, copied)
         if not copied.location or not together or is_meant:
             continue
-        if (
-            copied.function == FROM_CONFIG
-        ):  # it may be meant: two towers of one form, or one for two inputs
+        # It may be meant: two towers of one form, or one for two inputs
+        if copied.function == FROM_CONFIG:
             yield Note(
                 f"{Location(copied.location)} makes a layer from the configuration of another one: an optimizer trains both, "
                 "each with weights of its own; if they are to share them, call the first one twice (fm14)"
@@ -103,17 +102,19 @@ def outdated_copy(recording: Recording) -> Iterator[Finding]:
             )
 
 
+def random_clones(recording: Recording) -> Iterator[WeightsCopied]:
+    """Yields the clones that a line of the program made without the weights of their source."""
+    for clone in recording.of(WeightsCopied):
+        is_random = clone.function in CLONES and not clone.equal
+        if is_random and clone.target and clone.location:
+            yield clone
+
+
 @rule("fm14")
 def clone_without_weights(recording: Recording) -> Iterator[Finding]:
     """Checks whether the clone of a trained model keeps random weights and is used in the training of another."""
-    for clone in recording.of(WeightsCopied):
-        is_random = clone.function in CLONES and not clone.equal and clone.target
-        if (
-            is_random
-            and clone.location
-            and has_learnt(recording, clone)
-            and not is_filled(recording, clone)
-        ):
+    for clone in random_clones(recording):
+        if has_learnt(recording, clone) and not is_filled(recording, clone):
             for call, update in uses_in_training(recording, clone):
                 finding = observed(
                     "fm14",
@@ -136,10 +137,8 @@ def clone_left_out(recording: Recording) -> Iterator[Finding]:
     A network that is random on purpose is frozen, or gets what the other one gets, which learns to answer alike.
     """
     alike = [each.target for each in recording.of(CalledAlike)]
-    for clone in recording.of(WeightsCopied):
-        is_random = clone.function in CLONES and not clone.equal and clone.target
-        is_left = is_random and clone.location and not is_filled(recording, clone)
-        if not is_left or clone.target in alike or has_learnt(recording, clone):
+    for clone in random_clones(recording):
+        if clone.target in alike or is_filled(recording, clone) or has_learnt(recording, clone):
             continue
         for call, update in uses_in_training(recording, clone):
             learns = {*clone.source} & {*update.optimizer.trains}
@@ -163,13 +162,12 @@ def clone_left_out(recording: Recording) -> Iterator[Finding]:
 @rule("fm14")
 def clone_that_follows(recording: Recording) -> Iterator[Finding]:
     """Checks whether a clone that is to follow a model, as a moving average of it does, begins with random weights."""
-    for clone in recording.of(WeightsCopied):
+    for clone in random_clones(recording):
         moved = [each for each in recording.of(CopyMoved) if each.target == clone.target]
         loads = [each.variables for each in recording.of(Loaded)]
         loads += [each.variables for each in recording.of(CheckpointRestored)]
         is_loaded = any({*variables} & {*clone.target} for variables in loads)
-        is_random = clone.function in CLONES and not clone.equal and clone.location
-        if not is_random or is_loaded or not moved or moved[0].share > MOST_MOVED:
+        if is_loaded or not moved or moved[0].share > MOST_MOVED:
             continue
         writes = recording.of(VariableWritten, after=clone)
         lines = [each for each in writes if each.number in clone.target and each.location]
@@ -190,15 +188,14 @@ def clone_without_gradients(recording: Recording) -> Iterator[Finding]:
 
     A penalty on its weights gives some of them a gradient, and not those that have no penalty.
     """
-    for clone in recording.of(WeightsCopied):
+    for clone in random_clones(recording):
         target = set(clone.target)
         computed = [
             each
             for each in recording.of(GradientComputed, after=clone)
             if (alone := without_gradient(clone, each)) and not is_changed(recording, clone, alone)
         ]
-        is_clone = clone.function in CLONES and not clone.equal and clone.location
-        if not is_clone or not computed:
+        if not computed:
             continue
         called = [each for each in recording.of(CopyCalled) if set(each.target) == target]
         # A network that is random on purpose is called in a step, before its gradients are computed.

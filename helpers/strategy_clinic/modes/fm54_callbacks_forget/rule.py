@@ -7,13 +7,13 @@ import math
 from collections.abc import Iterator
 
 from ...examiner.after_restart import is_best_value, is_given_anew, made_at
-from ...examiner.blame import called_at, from_contents
+from ...examiner.blame import called_at
 from ...examiner.findings import Finding
-from ...examiner.printed import program_files
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import (
     begins_from_zero,
     finding,
+    last_saved,
     lost_at_restart,
     other_rates,
 )
@@ -66,9 +66,7 @@ def rate_lost(runs: Runs) -> Iterator[Finding]:
     """Checks whether a restart, with the same weights, comes to another learning rate: what decides about it was lost."""
     for other in other_rates(runs.recordings):
         if other.models_agree:
-            stopped = other.run.before or other.run
-            save = stopped.of(Saved)[-1]
-            holder = from_contents(save.made_at, program_files(stopped)) or save.location
+            *_, holder = last_saved(other.run)
             kept = [each.held for each in other.differing if is_best_value(each)]
             location = next((made_at(held) for held in kept if is_given_anew(held)), holder)
             message = (
