@@ -32,8 +32,8 @@ ALWAYS = {
     "fm09_optimizer_slots_missing": "the figure of a timeline",
     "fm18_logical_devices": "the devices of a TPU, looked up by the page itself",
     "fm23_variable_outside_scope": "workers, the figure of copies, a check's source",
-    "fm26_replica_count_changed": "files in HDF5, other versions of Keras, one program under many setups",
     "fm27_format_not_loadable": "every other save format, and a page's own table",
+    "fm30_custom_object_unknown": "files in HDF5, classes of the program",
     "fm39_per_replica_on_host": "the figures of a grid and of numbers, programs with replaced lines, a described TPU",
 }
 PACKAGES = ("tensorflow", "keras", "tf_keras", "numpy", "matplotlib", "ipython", "ipykernel")

@@ -16,6 +16,7 @@ from strategy_clinic.forkserver import server
 from strategy_clinic.modes import groups
 from strategy_clinic.processes import python_process
 from strategy_clinic.processes.view import NoView
+from strategy_clinic.rendering import sources
 from strategy_clinic.setups import parameters
 from strategy_clinic.triage import known_errors, page_messages, report_text, similarity, wordings
 
@@ -25,7 +26,9 @@ pytest.register_assert_rewrite("law")  # so that a law that fails shows its prob
 sys.modules.setdefault("rfc3987_syntax", None)
 
 ROOT = Path(__file__).parents[1]
-TABLE = re.compile(r"^session\.table\(.*\)$", re.MULTILINE)
+# Cells that run programs under many setups.
+LONG = {"table", "figure"}
+TABLE = re.compile(r'^(# %% tags=\["table"\]\n).*?(?=^# %%)', re.MULTILINE | re.DOTALL)
 # In the text of a notebook, a change after which the broken program fails as no mode declares.
 FAILS_OTHERWISE = '"%%program broken\\n', '"%%program broken\\n1 / 0\\n'
 LONGEST = ("test_browser", "test_records", "test_measured_programs")
@@ -86,11 +89,19 @@ def short_folder(monkeypatch, tmp_path):
         yield Path(folder)
 
 
-def without_tables(notebook):
-    """Leaves out the line that takes most of a notebook's time, which many tests have no need of."""
+def shortened(notebook):
+    """Leaves out what takes most of a notebook's time, and what many tests have no need of."""
     for cell in notebook.cells:
-        cell.source = TABLE.sub("pass", cell.source)
+        if LONG & {*sources.tags(cell)}:
+            cell.source = "pass"
     return notebook
+
+
+def without_table(page: str) -> str:
+    """Leaves out what takes most of a page's time; its figures may define what its tests use."""
+    text, count = TABLE.subn(r"\1pass\n\n", page)
+    assert count == 1, "the page has no table"
+    return text
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,7 @@ from browser import (
     write_settings,
 )
 from changed_pages import ALWAYS
-from conftest import changed, copy_project, without_tables
+from conftest import changed, copy_project, shortened
 from error_samples import DESCRIBED, ERRORS, OF_NO_MODE
 from kernels import servers, socket_folder
 from nbformat.v4 import new_code_cell, new_notebook
@@ -74,10 +74,7 @@ def copied(tmp_path_factory):
     folder = copy_project(tmp_path_factory.mktemp("served"))
     for name in (NOTEBOOK, OF_KERAS):
         path = folder / "notebooks" / name
-        notebook = without_tables(nbformat.read(path, as_version=4))
-        if name == OF_KERAS:  # its picture runs nine programs
-            notebook.cells = [each for each in notebook.cells if "figure" not in sources.tags(each)]
-        nbformat.write(notebook, path)
+        nbformat.write(shortened(nbformat.read(path, as_version=4)), path)
     changed(folder / "notebooks" / "examine_your_code.ipynb", "import tensorflow as tf", "1 / 0")
     return folder
 

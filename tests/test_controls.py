@@ -1,7 +1,7 @@
 """Negative controls: a page whose failure, fix or exercise is not as declared is not rendered."""
 
 import pytest
-from conftest import TABLE, changed
+from conftest import changed, without_table
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.rendering import render, sources
 from thorough import mostly_thorough
@@ -57,8 +57,7 @@ def refused(mode: str, control, says: str):
     page = sources.sources([mode])[0]
     stored = sources.notebook_path(page).read_bytes()
     control(page.parent)
-    # No control concerns the table over many setups, which takes most of a notebook's time.
-    page.write_text(TABLE.sub("pass", page.read_text()))
+    page.write_text(without_table(page.read_text()))  # no control concerns it
     with pytest.raises(UserError, match=says):
         render.render_all([mode])
     assert sources.notebook_path(page).read_bytes() == stored

@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 import papermill
 import pytest
-from conftest import FAILS_OTHERWISE, ROOT, changed, without_tables
+from conftest import FAILS_OTHERWISE, ROOT, changed, shortened
 from papermill.exceptions import PapermillExecutionError
 from strategy_clinic import cli
 from strategy_clinic.base import display
@@ -43,7 +43,7 @@ def short(tmp_path: Path, page: Path = FM01, **before) -> Path:
 
 
 def quick_fm25(tmp_path: Path) -> Path:
-    nbformat.write(without_tables(nbformat.read(FM25, as_version=4)), tmp_path / FM25.name)
+    nbformat.write(shortened(nbformat.read(FM25, as_version=4)), tmp_path / FM25.name)
     return tmp_path / FM25.name
 
 
