@@ -36,12 +36,13 @@ from unittest import mock
 
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.base.files import PACKAGE, ROOT
+from strategy_clinic.examiner.reading import from_json, reader_of
 from strategy_clinic.examiner.recording import Recording, Role
 from strategy_clinic.examiner.runs import cluster, plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.examiner.runs.workspace import Workspace
-from strategy_clinic.observer.events import build, from_json, plain
+from strategy_clinic.observer.events import plain
 
 UNREAD = ("__pycache__", ".pytest_cache")  # folders that no run depends on
 PACKAGES = ("tensorflow", "keras")
@@ -224,7 +225,7 @@ def to_plain(recording: Recording) -> dict[str, Any]:
 
 def from_plain(fields: Mapping[str, Any]) -> Recording:
     events = tuple(map(from_json, fields["events"].splitlines()))
-    recording: Any = build(Recording, {**fields, "events": ()})
+    recording: Any = reader_of(Recording)({**fields, "events": ()})
     return dataclasses.replace(recording, events=events)
 
 

@@ -14,12 +14,12 @@ from recorded import (
     variable,
     written,
 )
+from strategy_clinic.examiner.reading import EventError
 from strategy_clinic.examiner.recording import observer_failures, read_events
 from strategy_clinic.observer.events import (
     BatchTaken,
     DatasetBatched,
     DatasetFromFunction,
-    EventError,
     GradientComputed,
     ModelCalled,
     ObserverFailed,

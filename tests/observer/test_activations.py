@@ -1,9 +1,10 @@
 """The activations that are counted in the graph of a step, compared with sizes that are known."""
 
 import pytest
+from strategy_clinic.examiner.reading import from_json
 from strategy_clinic.observer.activations import PROBES, ActivationCounts, Kept, Steps
 from strategy_clinic.observer.context import Context, Settings
-from strategy_clinic.observer.events import Activations, ObserverFailed, from_json
+from strategy_clinic.observer.events import Activations, ObserverFailed
 from strategy_clinic.observer.observer import Observer
 
 FEW, MANY = PROBES

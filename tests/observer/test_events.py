@@ -6,10 +6,12 @@ import json
 import typing
 
 import pytest
+from strategy_clinic.examiner.reading import EventError, from_json, kinds
 from strategy_clinic.observer import events
-from strategy_clinic.observer.events import EventError, Frame, from_json
+from strategy_clinic.observer.events import Frame
 
 LINE = events.VariableRead(3).to_json()
+RESTORED = events.CheckpointRestored((), None, (), (1,), (), "").to_json()
 
 
 def example(hint):
@@ -26,7 +28,7 @@ def example(hint):
     return {Frame: Frame("train.py", 7, "main"), str: "words", float: 0.5, int: 3, bool: True}[hint]
 
 
-@pytest.mark.parametrize("kind", events.kinds().values(), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", kinds().values(), ids=lambda kind: kind.__name__)
 def test_an_event_is_read_as_it_was_written(kind):
     event = example(kind)
     assert from_json(event.to_json()) == event
@@ -66,6 +68,11 @@ REFUSED = {
     events.StrategyMade((Frame("train.py", 7, "main"),), "Mirrored", 2)
     .to_json()
     .replace('"main"', '"main", 1'): "StrategyMade event do not fit",
+    events.StrategyMade((Frame("train.py", 7, "main"),), "Mirrored", 2)
+    .to_json()
+    .replace("7", '"7"'): "'7' is not int",
+    RESTORED.replace("[1]", "[1, true]"): "True is not int",
+    RESTORED.replace("null", "3"): "3 is not str",
     events.FunctionRetraced((), 5, events.RetraceCause.NUMBER, 0)
     .to_json()
     .replace("Python", "round"): "not a valid RetraceCause",

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from absl import flags
+from strategy_clinic.examiner.reading import from_json
 from strategy_clinic.observer import events
 from strategy_clinic.observer.context import Settings
 from strategy_clinic.observer.observer import Observer
@@ -956,7 +957,7 @@ def test_random_numbers_that_a_replica_draws_are_seen(observer, things):
         draw([2])
         assert "PartUsed" not in path.read_text()[start:]
         things.strategy.run(lambda draw=draw: draw([2]))
-        new = [events.from_json(line) for line in path.read_text()[start:].splitlines()]
+        new = [from_json(line) for line in path.read_text()[start:].splitlines()]
         parts = [event.part for event in new if isinstance(event, events.PartUsed)]
         assert parts == [events.Part.RANDOM_NUMBERS]
 
@@ -998,7 +999,7 @@ def test_what_a_loss_clips_is_no_clipping_of_gradients(observer, things):
     with things.strategy.scope():
         optimizer.build([variable])
     things.strategy.run(step)
-    new = [events.from_json(line) for line in path.read_text()[start:].splitlines()]
+    new = [from_json(line) for line in path.read_text()[start:].splitlines()]
     assert [event for event in new if isinstance(event, events.GradientsApplied)]
     assert not [event for event in new if isinstance(event, events.PartUsed)]
 
@@ -1017,7 +1018,7 @@ def test_a_call_by_keyword_is_seen_as_one_by_position(name, observer, things):
                 case.function(**case.arguments)
             else:
                 case.function(*case.arguments.values())
-        new = [events.from_json(line) for line in path.read_text()[start:].splitlines()]
+        new = [from_json(line) for line in path.read_text()[start:].splitlines()]
         assert [event for event in new if isinstance(event, events.ObserverFailed)] == []
         seen.append(case.seen(observer, new))
     assert seen[0] and seen[0] == seen[1]

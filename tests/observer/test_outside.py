@@ -9,6 +9,7 @@ import textwrap
 
 import pytest
 from strategy_clinic.base import files
+from strategy_clinic.examiner.reading import from_json
 from strategy_clinic.observer import events, landlock, stacks
 
 OBSERVER = files.PACKAGE / "observer"
@@ -291,7 +292,7 @@ class World:
         children = self.events.parent.glob(f"{self.events.name}{stacks.CHILD}*[0-9]")
         written = [file.read_text() for file in (self.events, *sorted(children))]
         lines = [line for text in written for line in text.splitlines()]
-        self.seen = list(map(events.from_json, lines))
+        self.seen = list(map(from_json, lines))
         return done
 
     def of(self, kind):

@@ -7,8 +7,8 @@ import sys
 import weakref
 
 import pytest
+from strategy_clinic.examiner.reading import from_json
 from strategy_clinic.observer.context import Context, Settings
-from strategy_clinic.observer.events import from_json
 from strategy_clinic.observer.identity_map import IdentityMap
 
 

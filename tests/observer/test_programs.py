@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from strategy_clinic.base import files
+from strategy_clinic.examiner.reading import from_json
 from strategy_clinic.observer import events
 from strategy_clinic.observer.main import remove_own_frames
 from strategy_clinic.processes import python_process
@@ -19,7 +20,7 @@ OBSERVER = files.PACKAGE / "observer"
 class Watched:
     def __init__(self, status, output, error, path):
         self.status, self.output, self.error = status, output, error
-        self.events = [events.from_json(line) for line in path.read_text().splitlines()]
+        self.events = [from_json(line) for line in path.read_text().splitlines()]
 
     def of(self, kind):
         return [event for event in self.events if isinstance(event, kind)]

@@ -11,8 +11,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from strategy_clinic.examiner.reading import from_json
 from strategy_clinic.observer.context import Context, Settings
-from strategy_clinic.observer.events import LookedFor, from_json
+from strategy_clinic.observer.events import LookedFor
 from strategy_clinic.observer.restarts import LOOKING, Restarts
 
 CALLS = {

@@ -30,8 +30,8 @@ from ..observer.events import (
     VariableMade,
     VariableSharedCentrally,
     VariableWritten,
-    from_json,
 )
+from .reading import from_json
 
 OBSERVER_FAILED = "the observer failed in a part of the program ({})"
 Kind = TypeVar("Kind", bound=Event)

@@ -1,6 +1,6 @@
 """Defines the events that an observer emits in the examined process and that the examiner reads in its own.
 
-Runs in the program's process: standard library only, and Python 3.9's syntax. Decoding needs Python 3.10.
+Runs in the program's process: standard library only, and Python 3.9's syntax.
 
 Variables are referred to by the number of their VariableMade event. Each event is one line of JSON:
 `{"schema": 1, "event": "VariableRead", "number": 3}`.
@@ -10,16 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import functools
 import json
 import typing
 from dataclasses import dataclass
 
 SCHEMA = 1
-
-
-class EventError(ValueError):
-    """Text that is not an event of this schema."""
 
 
 class Outcome(enum.Enum):
@@ -950,60 +945,3 @@ def plain(value: object) -> object:
     if dataclasses.is_dataclass(value):
         return vars(value)
     raise TypeError(f"{type(value).__name__} cannot be a part of an event")
-
-
-@functools.cache
-def kinds() -> dict[str, type[Event]]:
-    """Returns the classes of events by their names."""
-    classes = [*Event.__subclasses__(), *LocatedEvent.__subclasses__()]
-    return {kind.__name__: kind for kind in classes if kind is not LocatedEvent}
-
-
-def from_json(text: str) -> Event:
-    """Returns the event that a line of JSON holds; raises EventError for anything else."""
-    try:
-        fields = json.loads(text)
-        schema, name = fields.pop("schema"), fields.pop("event")
-    except (ValueError, KeyError, AttributeError, TypeError):
-        raise EventError(f"not an event: {text[:80]!r}") from None
-    if schema != SCHEMA:
-        raise EventError(f"events of schema {schema!r} cannot be read; this is schema {SCHEMA}")
-    if name not in kinds():
-        raise EventError(f"there is no event {name!r} in schema {SCHEMA}")
-    try:
-        return typing.cast(Event, build(kinds()[name], fields))
-    except (KeyError, TypeError, ValueError) as error:
-        raise EventError(f"the fields of a {name} event do not fit: {error}") from None
-
-
-@functools.cache
-def hints_of(kind: type) -> dict[str, typing.Any]:
-    return typing.get_type_hints(kind)
-
-
-def build(kind: type, fields: dict[str, object]) -> object:
-    hints = hints_of(kind)
-    if fields.keys() != hints.keys():
-        raise TypeError(f"{sorted(fields.keys() ^ hints.keys())} missing or unknown")
-    return kind(**{name: revive(value, hints[name]) for name, value in fields.items()})
-
-
-def revive(value: typing.Any, hint: typing.Any) -> typing.Any:
-    """Returns a value of the type that an annotation names, from what JSON made of it."""
-    arguments = typing.get_args(hint)
-    if type(None) in arguments:
-        return None if value is None else revive(value, arguments[0])
-    if arguments:  # tuple[item, ...]
-        return tuple(revive(item, arguments[0]) for item in value)
-    if dataclasses.is_dataclass(hint):
-        return build(typing.cast(type, hint), value)
-    if issubclass(hint, Frame):
-        path, line, function = value
-        return Frame(revive(path, str), revive(line, int), revive(function, str))
-    if issubclass(hint, enum.Enum):
-        return hint(value)
-    if hint is float and isinstance(value, int):
-        return float(value)
-    if type(value) is not hint:
-        raise TypeError(f"{value!r} is not {hint.__name__}")
-    return value
