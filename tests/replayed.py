@@ -80,24 +80,30 @@ def chosen() -> frozenset[Path]:
     """Returns the recordings of the tests that are run."""
     files = {path: Recorded.read(path).runs for path in sorted(FOLDER.glob("test_*/*.xz"))}
     kinds = {path: kinds_in(runs) for path, runs in files.items()}
-    numbers = {path: sum(len(each) for _, each in runs) for path, runs in files.items()}
-    return frozenset(covering(kinds, numbers))
+    seconds = {
+        path: sum(run["seconds"] for _, made in runs for run in made)
+        for path, runs in files.items()
+    }
+    return frozenset(covering(kinds, seconds))
 
 
-def covering(kinds: Mapping[Path, set[str]], runs: Mapping[Path, int]) -> list[Path]:
-    """Returns files that together have all kinds: the one that adds most to those before it for each run comes next."""
+def covering(kinds: Mapping[Path, set[str]], seconds: Mapping[Path, float]) -> list[Path]:
+    """Returns files that together have all kinds: the one that adds most to those before it for each second comes next."""
     left, found = set().union(*kinds.values()), []
     while left:
-        found.append(max(kinds, key=lambda path: len(kinds[path] & left) / runs[path]))
+        found.append(max(kinds, key=lambda path: len(kinds[path] & left) / seconds[path]))
         left -= kinds[found[-1]]
     return found
 
 
 def kinds_in(runs: Runs) -> set[str]:
-    """Returns for what runs were made, with which options, and how they ended."""
+    """Returns for what runs were made, with which options, and how they ended.
+
+    Without variables of the environment, which test_sandbox gives to a program that needs no TensorFlow.
+    """
     found = set()
     for key, made in runs:
         _, role, _, *options = key.split()
-        found |= {role, *(each for each in options if each.startswith("--") or "=" in each)}
+        found |= {role, *(each for each in options if each.startswith("--"))}
         found |= {run["outcome"] for run in made}
     return found

@@ -30,17 +30,17 @@ MIRRORED = Setup("mirrored", 2, "keras", 3)
 # A program of a mode, the version of Keras, the first stage that is marked, and the line that makes it; none is marked.
 MODES = [
     ("fm25", "broken", 3, "examples", "loaded.fit"),
-    ("fm37", "broken", 3, "loss", "loss = tf.reduce_mean(errors)"),
+    thorough("fm37", "broken", 3, "loss", "loss = tf.reduce_mean(errors)"),
     thorough("fm37", "fixed", 3, None, ""),
     ("fm50", "broken", 3, "sent", "model.fit"),
-    ("fm50", "broken", 2, None, ""),
+    thorough("fm50", "broken", 2, None, ""),
     thorough("fm50", "fixed", 3, None, ""),
     ("fm53", "broken", 3, "examples", "strategy.run"),
-    ("fm49", "broken", 3, "loss", "return tf.reduce_mean"),
+    thorough("fm49", "broken", 3, "loss", "return tf.reduce_mean"),
     ("fm56", "broken", 3, "drawn", "dropout("),
-    ("fm56", "fixed", 3, None, ""),
+    thorough("fm56", "fixed", 3, None, ""),
     ("fm68", "broken", 3, "metric", "model.compile"),
-    ("fm68", "fixed", 3, None, ""),
+    thorough("fm68", "fixed", 3, None, ""),
 ]
 
 
@@ -105,7 +105,7 @@ COPIES = BEGIN.replace("UPDATE", "mean.assign(tf.reduce_mean(inputs))")
 RIGHT = BEGIN.replace("UPDATE", "pass")
 
 
-@pytest.mark.parametrize("loop, steps", [(LOOP, 2), (EAGER, 2), (IN_A_GRAPH, 2)])
+@pytest.mark.parametrize("loop, steps", [(LOOP, 2), (EAGER, 2), thorough(IN_A_GRAPH, 2)])
 def test_nothing_is_marked_in_a_right_program(loop, steps, tmp_path):
     tables = shown(tmp_path, RIGHT + loop)
     assert tables.headline == f"nothing differs in {steps} steps"
@@ -192,7 +192,7 @@ def test_of_steps_in_calls_of_their_own_no_sentence_is_said(tmp_path):
     assert TURNS not in tables.notes
 
 
-@pytest.mark.parametrize("width, weights", [(1000, 1_001_000), (999, 0)])
+@pytest.mark.parametrize("width, weights", [(1000, 1_001_000), thorough(999, 0)])
 def test_of_a_million_weights_norms_are_shown_and_a_sentence_says_so(width, weights, tmp_path):
     tables = fitted(tmp_path, width, 1, steps=1)
     said = [note for note in tables.notes if "norms are shown" in note]
@@ -216,9 +216,9 @@ print("kind:", "number" if hasattr(result, "numpy") else "several")
 LAST
 """
 HOW_IT_ENDS = [
-    ("", "kind: several", "kind: number"),
+    thorough("", "kind: several", "kind: number"),
     ("float(result)", "TypeError: float() argument must be", "kind: number"),
-    ("raise SystemExit(0)", "kind: several", "kind: number"),
+    thorough("raise SystemExit(0)", "kind: several", "kind: number"),
     ("raise SystemExit(2)", None, None),
 ]
 

@@ -214,6 +214,7 @@ def ends(text: str, *setups: Setup) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_condition_may_be_in_a_function_of_tensors_and_not_in_each_method():
     alone = [Setup("default", 1, keras=keras) for keras in (3, 2)]
     mirrored = [Setup("mirrored", count, keras=3) for count in (2, 4)]
@@ -240,6 +241,7 @@ def test_labels_that_are_booleans_are_made_numbers(method):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_five_examples_leave_one_of_four_replicas_without():
     two, four = (Setup("mirrored", count, keras=3) for count in (2, 4))
     assert ends(FIVE.replace("BATCHES", "batch(16)"), two, four) == [

@@ -19,6 +19,7 @@ from strategy_clinic.sweep.differences import Outcome, Raised, Result, compare
 from strategy_clinic.sweep.items import Item, cells_of, matches
 from strategy_clinic.sweep.record import RecordedCell, SweepRecord
 from strategy_clinic.sweep.runs import catalogue, command, measured, rounding, run
+from thorough import thorough
 
 SGD = next(item for item in catalogue.ITEMS if item.path == "optimizer/SGD/clipnorm")
 ADAM = next(item for item in catalogue.ITEMS if item.path == "optimizer/Adam/clipnorm")
@@ -619,28 +620,33 @@ def test_an_optimizer_that_forgets_to_reduce_is_found():
     ], done.stderr[-2000:]
 
 
+WANTED = [
+    "optimizer/SGD/global_clipnorm/fit/even/x2/*",
+    "optimizer/SGD/plain/loop/uneven/x4/*",
+    "loss/function/returns one number/fit/even/x4/*",
+    "loss/MeanSquaredError/plain/fit/empty/x4/*",
+    "layer/BatchNormalization/plain/fit/even/x2/*",
+    "metric/AUC/plain/evaluate/uneven/x2/*",
+    "training/predict_on_batch/*/x2/*",
+    "check/loss/compute_loss in the scope/loop/even/x2/*",
+    "check/steps/a loop/loop/even/x2/*",
+]
+WORKERS = ["workers/MultiWorkerMirroredStrategy/plain/loop/even/x2/*"]
+
+
 @pytest.mark.slow
-def test_real_cells_have_the_results_of_the_record():
-    """Some cells of both versions of Keras, with an error, with a difference and without."""
-    wanted = [
-        "optimizer/SGD/global_clipnorm/fit/even/x2/*",
-        "optimizer/SGD/plain/loop/uneven/x4/*",
-        "loss/function/returns one number/fit/even/x4/*",
-        "loss/MeanSquaredError/plain/fit/empty/x4/*",
-        "layer/BatchNormalization/plain/fit/even/x2/*",
-        "metric/AUC/plain/evaluate/uneven/x2/*",
-        "training/predict_on_batch/*/x2/*",
-        "check/loss/compute_loss in the scope/loop/even/x2/*",
-        "check/steps/a loop/loop/even/x2/*",
-        "workers/MultiWorkerMirroredStrategy/plain/loop/even/x2/*",
-    ]
+@pytest.mark.parametrize(
+    "keras, wanted",
+    [(3, WANTED), thorough(2, WANTED), thorough(3, WORKERS), thorough(2, WORKERS)],
+)
+def test_real_cells_have_the_results_of_the_record(keras, wanted):
+    """Some cells with an error, with a difference and without."""
     stored = record.records()[-1]
-    for keras in (2, 3):
-        cells = [cell for pattern in wanted for cell in catalogue.chosen_cells([keras], pattern)]
-        found = run.run_together(cells)
-        assert len(found) == len(cells) > 5
-        seen = {name: of_record(result).seen for name, result in found.items()}
-        assert seen == {name: stored.cells[name].seen for name in seen}
+    cells = [cell for pattern in wanted for cell in catalogue.chosen_cells([keras], pattern)]
+    found = run.run_together(cells)
+    assert cells and len(found) == len(cells)
+    seen = {name: of_record(result).seen for name, result in found.items()}
+    assert seen == {name: stored.cells[name].seen for name in seen}
 
 
 def of_record(result: Result) -> RecordedCell:

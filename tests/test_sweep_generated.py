@@ -17,6 +17,7 @@ from strategy_clinic.sweep.generated import search as searching
 from strategy_clinic.sweep.generated.program import DATA, Program
 from strategy_clinic.sweep.generated.search import Finding, Search
 from strategy_clinic.sweep.generated.worker import worker
+from thorough import thorough
 
 ONE_NUMBER = draws.Loss("lambda y, found: tf.reduce_mean(tf.square(y - found))", "numbers")
 CLIPPED = Program(options=("clipnorm=0.01",))
@@ -278,34 +279,32 @@ class Crashing(Program):
     source = "import os\n\n\ndef run(strategy):\n    os._exit(3)\n"
 
 
+USUAL = [
+    (Program(), Outcome.SAME),
+    (Program(loss=ONE_NUMBER), Outcome.DIFFERS),
+    (Program(loss=draws.Loss("'no such loss'", "numbers")), Outcome.UNAVAILABLE),
+]
+IN_TURN = Program(rows=29, replicas=4)
+MORE = [
+    (IN_TURN, Outcome.DIFFERS),
+    (Program(optimizer="Adam", layers=draws.DENSE[:1]), Outcome.SAME),
+    (Program(data="a generator of slices"), Outcome.DIFFERS),
+    (Program(interrupted="stopped between epochs"), Outcome.SAME),
+    (Program(interrupted="stopped between epochs", again="fit again"), Outcome.DIFFERS),
+    (
+        Program(fitted=("steps_per_epoch=1",), compiled=("steps_per_execution=2",)),
+        Outcome.DIFFERS,
+    ),
+    (Program(strategy="keras.distribution"), Outcome.DIFFERS),
+]
+
+
 @pytest.mark.slow
-def test_real_programs_differ_where_keras_does_and_a_crash_costs_one():
+@pytest.mark.parametrize("cases", [USUAL, thorough(MORE)], ids=["usual", "more"])
+def test_real_programs_differ_where_keras_does_and_a_crash_costs_one(cases):
     with worker() as asked:
         assert asked.result(Crashing()).outcome is Outcome.CRASHES
-        results = [
-            asked.result(program)
-            for program in (
-                Program(),
-                Program(loss=ONE_NUMBER),
-                Program(rows=29, replicas=4),
-                Program(optimizer="Adam", layers=draws.DENSE[:1]),
-                Program(data="a generator of slices"),
-                Program(loss=draws.Loss("'no such loss'", "numbers")),
-                Program(interrupted="stopped between epochs"),
-                Program(interrupted="stopped between epochs", again="fit again"),
-                Program(fitted=("steps_per_epoch=1",), compiled=("steps_per_execution=2",)),
-                Program(strategy="keras.distribution"),
-            )
-        ]
-    assert [(each.outcome, each.in_turn) for each in results] == [
-        (Outcome.SAME, False),
-        (Outcome.DIFFERS, False),
-        (Outcome.DIFFERS, True),
-        (Outcome.SAME, False),
-        (Outcome.DIFFERS, False),
-        (Outcome.UNAVAILABLE, False),
-        (Outcome.SAME, False),
-        (Outcome.DIFFERS, False),
-        (Outcome.DIFFERS, False),
-        (Outcome.DIFFERS, False),
-    ]
+        results = [asked.result(program) for program, _ in cases]
+    assert [each.outcome for each in results] == [outcome for _, outcome in cases]
+    turns = [program is IN_TURN for program, _ in cases]
+    assert [each.in_turn for each in results] == turns

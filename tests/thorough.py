@@ -1,4 +1,6 @@
-"""Marks cases that `make nightly` runs and `make test` leaves out: each is slow, and another case tests the same code."""
+"""Marks cases that `make nightly` runs and `make test` leaves out: each is slow.
+
+Another case tests the same code, or none of the project's is tested: what TensorFlow and Keras do changes with their versions."""
 
 from collections.abc import Iterable
 

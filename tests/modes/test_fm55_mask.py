@@ -3,7 +3,6 @@
 import pytest
 from strategy_clinic.programs.run import Job, run_programs
 from strategy_clinic.setups.parameters import Setup
-from thorough import mostly_thorough
 
 PROGRAM = """import tensorflow as tf
 
@@ -60,8 +59,9 @@ def printed(case: str, reduction: str, keras: int) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keras", mostly_thorough([3, 2], 3))
-@pytest.mark.parametrize("case", mostly_thorough(CASES, "words to come"))
+@pytest.mark.thorough
+@pytest.mark.parametrize("keras", [3, 2])
+@pytest.mark.parametrize("case", CASES)
 def test_a_sum_with_weights_is_that_of_one_device_and_a_mean_is_not(case, keras):
     one, *others = printed(case, "sum", keras)
     assert one.startswith("[") and others == [one, one]
