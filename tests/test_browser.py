@@ -216,6 +216,7 @@ def test_panel(front, page, reader, site):
     looks(page, name, "dark")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("front", ["lab"], indirect=True)
 def test_the_panel_of_an_error_of_keras(front, page, reader, site):
     """On Keras 3, where it shows, and on Keras 2, where it does not: as on the site."""
@@ -326,7 +327,7 @@ def test_the_check_for_violations_can_fail(reader):
     assert reader.locator("[data-alike]").count() == 1
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", mostly_thorough(SCHEMES, "dark"))
 def test_the_filters_of_the_atlas(reader, tmp_path, scheme):
     """The page needs no server and no network."""
     atlas.write_atlas(tmp_path / "atlas.html")

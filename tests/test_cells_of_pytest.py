@@ -258,6 +258,7 @@ print(json.dumps(outputs))
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_programs_show_what_their_cells_do():
     """One of each form: its two results differ where the cell does."""
     names = [

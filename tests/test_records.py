@@ -27,7 +27,7 @@ pytestmark = [
 
 @pytest.fixture
 def few(project, monkeypatch):
-    """fm01 under three setups only and without its table, exercise and panel, so that a run is short.
+    """fm01 under two setups only and without its table, exercise and panel, so that a run is short.
 
     Without version records, the record is the nearest one for every version.
     """
@@ -35,9 +35,9 @@ def few(project, monkeypatch):
         path.unlink()
     whole = store.grid_of
     for module in (measure, store):
-        monkeypatch.setattr(module, "grid_of", lambda mode, base: whole(mode, base)[:3])
+        monkeypatch.setattr(module, "grid_of", lambda mode, base: whole(mode, base)[:2])
     record = json.loads((project / RECORD).read_text())
-    listed = [line for line in record["verdicts"] if line["mode"] == "fm01"][:3]
+    listed = [line for line in record["verdicts"] if line["mode"] == "fm01"][:2]
     (project / RECORD).write_text(json.dumps(record | {"verdicts": listed}))
     notebook = nbformat.read(project / FM01, as_version=4)
     for cell in notebook.cells:
@@ -86,7 +86,7 @@ def test_check_of_an_unchanged_mode_finds_nothing(few, capsys):
     (few / RECORD).unlink()
     assert cli.main(["record", "fm01"]) == 0
     record = store.read_record(NAME)
-    assert [verdict.broken for verdict in record.verdicts] == ["raises"] * 3
+    assert [verdict.broken for verdict in record.verdicts] == ["raises"] * 2
     assert set(record.versions) >= {"tensorflow", "keras"}
     assert cli.main(["record", "fm01"]) == 0
     assert "1 of 1 modes are recorded already" in capsys.readouterr().out
@@ -98,8 +98,8 @@ def test_check_of_an_unchanged_mode_finds_nothing(few, capsys):
     cells = [each for each in nbformat.read(few / FM01, 4).cells if each.cell_type == "code"]
     assert len(found["outputs"]) == len(cells)
     names = {(each.get("classname"), each.get("name")) for each in found["verdicts-keras3"]}
-    assert ("fm01", "mirrored x1, saved as keras, Keras 3") in names
-    assert len(names) == 3
+    assert ("fm01", "one_device x1, saved as keras, Keras 3") in names
+    assert len(names) == 2
 
 
 def test_check_says_what_differs(few, capfd):
@@ -149,7 +149,7 @@ def test_unrecorded_runtime_is_compared_with_declarations(few, tmp_path, capsys)
     assert cli.main(["check", "fm01", "--save", str(tmp_path / "found")]) == 0
     assert f"{NAME} has not been recorded yet, so its verdicts" in capsys.readouterr().out
     found = json.loads((tmp_path / "found" / f"{NAME}.json").read_text())
-    assert len(found["verdicts"]) == 3 and not (few / RECORD).exists()
+    assert len(found["verdicts"]) == 2 and not (few / RECORD).exists()
 
 
 def test_a_verdict_that_is_not_as_declared_is_a_problem():
@@ -183,7 +183,7 @@ def test_recording_one_mode_again_leaves_the_others(few):
     assert cli.main(["record", "fm01", "--again"]) == 0
     assert set(store.read_record(NAME).modes) == before
     outcomes = [each.broken for each in store.read_record(NAME).verdicts if each.mode == "fm01"]
-    assert outcomes == ["raises"] * 3
+    assert outcomes == ["raises"] * 2
 
 
 def test_a_program_that_crashes_leaves_the_other_setups_their_verdicts(few):
@@ -194,7 +194,7 @@ def test_a_program_that_crashes_leaves_the_other_setups_their_verdicts(few):
     (few / RECORD).unlink()
     assert cli.main(["record", "fm01"]) == 0
     found = {verdict.strategy: verdict.broken for verdict in store.read_record(NAME).verdicts}
-    assert found == {"default": "raises", "one_device": "crashes", "mirrored": "raises"}
+    assert found == {"default": "raises", "one_device": "crashes"}
 
 
 def test_a_notebook_that_fails_is_not_recorded(few, capsys):

@@ -74,6 +74,7 @@ def test_what_ends_without_an_answer_says_why(module):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_parts_of_a_cpu_compute_alone_and_do_not_add_up_by_nccl():
     alone, by_nccl = reductions.try_ways((ALONE, NCCL), "CPU", 2)
     assert (alone.way, alone.wrong, by_nccl.way) == (ALONE, "", NCCL)

@@ -271,6 +271,7 @@ def test_a_real_score_and_the_same_again_without_a_run(folder, capsys, monkeypat
 
 
 @pytest.mark.slow
+@pytest.mark.thorough  # test_mend repairs others
 def test_a_planted_fault_is_repaired(monkeypatch, capsys):
     """The first examination is replayed, and the runs that prove the repair are made."""
     folder = str(ROOT / "tests" / "programs" / "read")
