@@ -51,12 +51,12 @@ WRONG = {
     "the mean of parts": ([("SUM", "MEAN")], "fm39", "strategy.reduce"),
     "the first replica": (
         [(REDUCES, "strategy.experimental_local_results(losses)[0]")],
-        "fm44",
+        "fm39",
         "strategy.experimental_local_results",
     ),
     "the first replica, with dropout": (
         [(REDUCES, "strategy.experimental_local_results(losses)[0]"), DROPOUT],
-        "fm44",
+        "fm39",
         "strategy.experimental_local_results",
     ),
     "a metric of losses": (

@@ -21,6 +21,8 @@ from .blame import (
     is_over_replicas,
     keyword,
     nodes_of_file,
+    nodes_under,
+    statement_at,
 )
 from .divergence import (
     SENSITIVE,
@@ -115,6 +117,24 @@ def printed_difference(runs: Runs) -> Answers[PrintedDifference | None]:
             return None
         nudged.append((each, again))
     return first_other(pair, nudged)
+
+
+def is_of_one_replica(stack: Stack) -> bool:
+    """Tells whether a line takes the value of one replica, as by `experimental_local_results(x)[0]` or `x.values[0]`."""
+    parts = [
+        node for node in nodes_under(statement_at(stack[0])) if isinstance(node, ast.Subscript)
+    ]
+    return any(has_values_of_replicas(part.value) for part in parts if is_number(part.slice))
+
+
+def has_values_of_replicas(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return called_name(node) == "experimental_local_results"
+    return isinstance(node, ast.Attribute) and node.attr == "values"
+
+
+def is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
 
 
 def is_through_last_batch(runs: Runs) -> Answers[bool]:

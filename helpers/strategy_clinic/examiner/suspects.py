@@ -91,8 +91,9 @@ def is_fit(divergence: Divergence) -> bool:
 
 
 def begins_late(divergence: Divergence) -> bool:
-    """Tells whether a last batch may be the cause: not in the first step, unless that has NaN."""
-    return divergence.step != 1 or not is_finite(divergence.other)
+    """Tells whether a last batch may be the cause: not in the first step of all, unless that has NaN."""
+    is_first = divergence.step == 1 and divergence.training == 1
+    return not is_first or not is_finite(divergence.other)
 
 
 def gradient_line(divergence: Divergence) -> Stack:
@@ -203,15 +204,6 @@ SUSPECTS = (
         "the program's own `cross_device_ops` add up replicas to something else",
         "`tf.distribute.ReductionToOneDevice()`",
         place_of(Part.OWN_REDUCTION),
-    ),
-    Suspect(
-        Replacement.FULL_BATCHES,
-        "without a smaller last batch",
-        Side.PROGRAM,
-        lambda divergence: not is_fit(divergence) and begins_late(divergence),
-        "the last batch does not divide evenly, and each replica divides by the examples that it has",
-        "divide by the examples of the whole batch, or `drop_remainder=True`",
-        gradient_line,
     ),
     Suspect(
         None,

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 
 from ...examiner.after_restart import Key, is_best_value, kept_values, named
 from ...examiner.blame import from_contents, same_statement, statement_at
@@ -237,7 +238,10 @@ def is_used_as_made(recording: Recording, kept: VariablesKept) -> bool:
 
 @rule("fm05", explains_divergence=False)
 def counted_anew(run: Recording) -> Iterator[Finding]:
-    """Checks whether a program that goes on counts from the beginning, and so replaces a numbered file by a later state."""
+    """Checks whether a program that goes on counts from the beginning, and so replaces a numbered file by a later state.
+
+    Files beside the one that it loads: a manager of the best state, say, may count those of its own run.
+    """
     stopped, whole = run.before, run.whole
     loads = loads_at_start(run)
     if run.role is not Role.RESTARTED or not run.finished or not stopped or not whole or not loads:
@@ -247,6 +251,7 @@ def counted_anew(run: Recording) -> Iterator[Finding]:
         usual, steps = steps_saved(whole, save.path), steps_in(save)
         names = numbered_like(whole, save)
         is_anew = len(names) > 1 and numbered_like(run, save)[0] == names[0]
+        is_anew &= PurePath(save.path).parent == PurePath(loads[-1].path).parent
         if done and usual and steps == usual + done and save.location and is_anew:
             message = (
                 f"it goes on after {done} steps and counts from the beginning again: {save.path}"

@@ -8,7 +8,9 @@ from ...examiner.mean_of_batches import mean_of_batches
 from ...examiner.printed import is_through_last_batch, printed_difference, source_of
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import Runs, Steps, compared, observed, reclassify, rule, rule_of_runs
+from ...examiner.suspects import Side, Suspect, begins_late, gradient_line, is_fit
 from ...observer.events import BatchTaken, ExceptionRaised, Frame, MeanReduced, Stack
+from ...observer.replacements import Replacement
 
 SAME = 1e-6  # relative
 ASSIGNMENT = re.compile(r"Assign(Sub|Add)?VariableOp")
@@ -56,6 +58,18 @@ def mean_of_unequal_batches(recording: Recording) -> Iterator[Finding]:
         message = f"a mean of means: batches of {sizes} examples count the same"
         proof = f"{shown.printed}, which is printed, is the plain mean of the numbers of {shown.batches} batches"
         yield observed("fm19", recording, shown.location, message, proof)
+
+
+last_batch = Suspect(
+    Replacement.FULL_BATCHES,
+    "without a smaller last batch",
+    Side.PROGRAM,
+    lambda divergence: not is_fit(divergence) and begins_late(divergence),
+    "the last batch does not divide evenly, and each replica divides by the examples that it has",
+    "divide by the examples of the whole batch, or `drop_remainder=True`",
+    gradient_line,
+    mode="fm19",
+)
 
 
 def is_hidden_in_graph(recording: Recording, means: list[MeanReduced]) -> bool:

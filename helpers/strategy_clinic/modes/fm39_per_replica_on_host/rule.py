@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...examiner.blame import (
     assigned_value,
@@ -19,21 +20,35 @@ from ...examiner.blame import (
     nodes_of_file,
     statement_at,
 )
-from ...examiner.printed import printed_difference, program_files, source_of
+from ...examiner.printed import (
+    is_of_one_replica,
+    printed_difference,
+    program_files,
+    source_of,
+)
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, blames, compared, reclassify, rule_of_runs
 from ...observer.events import ExceptionRaised, Frame, Stack
 
+REDUCE = (
+    'reduce the values of all replicas to one: `strategy.reduce("SUM", values, axis=None)`, or "MEAN" where each of them is a '
+    "mean of as many examples"
+)
+
 
 @rule_of_runs("fm39", last=True)
-def mean_of_shares(runs: Runs) -> Steps:
-    """Checks a loss that is right for the updates, and is printed as a mean of what each replica has of it."""
+def share_is_printed(runs: Runs) -> Steps:
+    """Checks a number of one replica alone that is printed, and a loss, right for the updates, of which a mean of shares is."""
     difference = yield from printed_difference(runs)
-    if difference and difference.is_by_replicas and difference.is_loss and difference.factor < 1:
-        location = source_of(difference)
-        if location:
-            message = f"{difference}: it is a mean of shares, whose sum is the loss"
-            yield compared("fm39", difference.counts, location, message)
+    location = source_of(difference) if difference else ()
+    if not difference or not location:
+        return
+    if is_of_one_replica(location):
+        message = f"{difference}: it is the value of one replica"
+        yield replace(compared("fm39", difference.counts, location, message), fix=REDUCE)
+    elif difference.is_by_replicas and difference.is_loss and difference.factor < 1:
+        message = f"{difference}: it is a mean of shares, whose sum is the loss"
+        yield compared("fm39", difference.counts, location, message)
 
 
 @blames("fm39")

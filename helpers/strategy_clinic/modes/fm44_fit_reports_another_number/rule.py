@@ -18,6 +18,7 @@ from ...examiner.blame import (
 )
 from ...examiner.divergence import nudged_run
 from ...examiner.printed import (
+    is_of_one_replica,
     is_through_last_batch,
     printed_difference,
     program_files,
@@ -70,13 +71,16 @@ def reported_differently(runs: Runs) -> Steps:
 
 @rule_of_runs("fm44", last=True)
 def printed_differently(runs: Runs) -> Steps:
-    """Checks the numbers that the program prints itself. A loss that grows with the devices is fm37, a mean of means fm19."""
+    """Checks the numbers that the program prints itself.
+
+    A loss that grows with the devices is fm37, a mean of means fm19, and the value of one replica fm39.
+    """
     difference = yield from printed_difference(runs)
     if difference is None or difference.is_by_replicas and difference.is_loss:
         return
     is_mean_of_means = not difference.is_by_replicas and (yield from is_through_last_batch(runs))
     location = source_of(difference)
-    if location and not is_mean_of_means:
+    if location and not is_mean_of_means and not is_of_one_replica(location):
         finding = compared("fm44", difference.counts, location, str(difference))
         yield replace(finding, fix=FIX)
 

@@ -1,0 +1,71 @@
+"""Checks fm70: a model that is made again is never trained, since a traced step keeps the first one."""
+
+import ast
+from collections.abc import Iterator
+
+from ...examiner.blame import function_at
+from ...examiner.findings import Finding
+from ...examiner.recording import Recording, Role
+from ...examiner.rule import line_of, observed, rule
+from ...observer.events import (
+    Frame,
+    GradientsApplied,
+    Loaded,
+    Owner,
+    Stack,
+    StepsCounted,
+    VariableMade,
+    VariableWritten,
+)
+
+
+@rule("fm70", explains_divergence=False)
+def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
+    """Checks for a model and an optimizer that were made again, at the same lines, and of which neither is used to train.
+
+    What is loaded, or written by the program, may be made for that alone.
+    """
+    whole = run.role in (Role.WATCHED, Role.COMPARED) and run.finished
+    if not whole or not any(each.graph_calls for each in run.of(StepsCounted)):
+        return
+    for first in run.of(GradientsApplied)[:1]:
+        made = run.of(VariableMade, after=first)
+        weights = again(run, made, Owner.LAYER, first.optimizer.trains)
+        filled = {each.number for each in run.of(VariableWritten) if each.writer is Owner.USER}
+        filled |= {number for each in run.of(Loaded) for number in each.variables}
+        is_made_again = weights and again(run, made, Owner.OPTIMIZER, first.optimizer.variables)
+        if is_made_again and not filled & {each.number for each in weights}:
+            yield observed(
+                "fm70",
+                run,
+                traced_function(first.location),
+                "the traced step keeps the first model: the one that is made later is never trained",
+                "that was made at ",
+                line_of(weights[0].location, "a line of Keras"),
+            )
+
+
+def again(
+    run: Recording, made: list[VariableMade], maker: Owner, first: tuple[int, ...]
+) -> list[VariableMade]:
+    """Returns what was made later at the lines of the first, if nothing of it is trained or used by an optimizer that trains."""
+    used = {each for update in run.of(GradientsApplied) for each in update.optimizer.variables}
+    used |= run.trained
+    used |= {part for each in used if (one := run.variable(each)) for part in one.parts}
+    places = {run.location_of(number) for number in first} - {()}
+    later = [each for each in made if each.maker is maker and each.location in places]
+    return later if not used & {each.number for each in later} else []
+
+
+def traced_function(stack: Stack) -> Stack:
+    """Returns the line of the function that `tf.function` decorates; else the one that updates the weights."""
+    for i, frame in enumerate(stack):
+        function = function_at(frame)
+        if isinstance(function, ast.FunctionDef) and any(map(is_traced, function.decorator_list)):
+            return (Frame(frame.path, function.lineno, function.name), *stack[i:])
+    return stack
+
+
+def is_traced(decorator: ast.expr) -> bool:
+    named = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return getattr(named, "attr", getattr(named, "id", "")) == "function"
