@@ -16,11 +16,9 @@ from recorded import (
     variable,
     written,
 )
-from strategy_clinic.examiner import blame, lineage
+from strategy_clinic.examiner import lineage
 from strategy_clinic.examiner.divergence import (
     first_divergence,
-    straight_update_ratio,
-    update_ratio,
 )
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.findings import Replace
@@ -286,34 +284,6 @@ def test_optimizers_of_other_rates_are_other_trainings():
     assert judged(steps(0.1, 1), steps(0.2, 2, learning_rate="0.2")) == []
 
 
-def bent(update, devices, straight=8):
-    """Most of a model lies before statistics of parts of a batch, and its gradients have other directions."""
-    late = [update * each for each in range(1, straight + 1)]
-    early = [update * each for each in ([9, -9, 9] if devices == 1 else [9, 9, -9])]
-    after = {1: early, 2: late}
-    step = StepEnded(1, values(after), values({1: [0.0] * 3, 2: [0.0] * straight}), (), ())
-    first = steps(update, devices)
-    others = [e for e in first.events if not isinstance(e, StepEnded | GradientsApplied)][:-1]
-    events = [variable(2, shape=(straight,)), *others, updated(trains=(1, 2)), step, ended(after)]
-    return run(*events, devices=devices, role=first.role)
-
-
-def test_an_update_that_grows_only_after_the_last_normalization():
-    one, other = bent(0.1, 1), bent(0.2, 2)
-    assert update_ratio(one, other) is None
-    assert straight_update_ratio(one, other) == pytest.approx(2)
-    assert judged(one, other) == ["fm37"]
-
-
-@pytest.mark.parametrize("update", [0.1, 0.14])
-def test_an_update_that_does_not_grow_after_it(update):
-    assert judged(bent(0.1, 1), bent(update, 2)) == []
-
-
-def test_a_few_entries_have_one_direction_by_chance():
-    assert judged(bent(0.1, 1, straight=2), bent(0.2, 2, straight=2)) == []
-
-
 def kept(gradient, devices, batch=8):
     """A step of an optimizer whose update is the same whatever the factor, and what it keeps of the gradient."""
     first = steps(0.1, devices, batch)
@@ -498,16 +468,6 @@ def test_a_part_that_changes_with_how_a_batch_is_divided():
 
 # The line to blame
 
-INSIDE = """\
-def train(batch):
-    def step(part):
-        loss = mean(part)
-        return tape.gradient(loss, weights)
-
-    return strategy.run(step, args=(batch,))
-"""
-
-
 CHOSEN = """\
 def make_step(strategy, share):
     def learn(part):
@@ -546,16 +506,3 @@ def test_a_penalty_is_blamed_where_it_is_added_or_in_its_own_function(function, 
     )
     (blamed,) = lineage.Loss(stack("train.py", 10), operations).penalties()
     assert blamed.location[0].line == line
-
-
-def test_the_step_that_is_given_to_run(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text(INSIDE)
-    call, gradient = stack(path, 6, function="train"), stack(path, 4, function="step")
-    assert blame.into_step(call, "gradient") == (*gradient, *call)
-    assert blame.into_step((*gradient, *call), "gradient") == (*gradient, *call)
-    assert blame.into_step(call, "apply") == call
-
-
-def test_nothing_comes_from_nothing():
-    assert blame.into_step((), "gradient") == ()

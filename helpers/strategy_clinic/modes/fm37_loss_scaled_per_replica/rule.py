@@ -17,7 +17,6 @@ from ...examiner.divergence import (
     first_divergence,
     growth_ratio,
     optimizer_ratio,
-    straight_update_ratio,
     trainings_of,
     update_ratio,
 )
@@ -361,7 +360,6 @@ def scaled_by(pair: Pair, factor: float) -> str:
     """Returns what is this many times as much in the other run, in words; nothing if nothing is."""
     ratios = {
         "the first update is {:.2f} times as much": update_ratio,
-        "the first update of what keeps its direction is {:.2f} times as much": straight_update_ratio,
         "the gradients that the optimizer keeps are {:.2f} times as much": optimizer_ratio,
     }
     for words, ratio_between in ratios.items():
