@@ -567,8 +567,7 @@ def from_parting(stack: Stack, others: Iterable[Stack]) -> Stack:
 
 def from_choice(stack: Stack) -> Stack:
     """Returns the line that chose what callers passed on to here, under whatever names."""
-    names = names_chosen_at(stack[0]) if stack else []
-    for name in [*names, *(source for each in names for source in sources(stack[0], each))]:
+    for name in names_chosen_at(stack[0]) if stack else ():
         chosen = choice_of(stack, name)
         if chosen:
             return (chosen, *stack)
@@ -597,11 +596,6 @@ def names_chosen_at(frame: Frame) -> list[str]:
         for node in nodes_under(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in data
     ]
-
-
-def sources(frame: Frame, name: str) -> list[str]:
-    """Returns the names in what was last assigned to a name."""
-    return names_in(assigned_value(last_assignment(frame, name)))
 
 
 def choice_of(stack: Stack, name: str) -> Frame | None:
