@@ -104,17 +104,8 @@ def functions_named(nodes: Iterable[ast.AST], *names: str) -> list[ast.FunctionD
 
 def values_by_name(path: str) -> dict[str, list[ast.expr]]:
     """Returns by name what is assigned to names of a file, and given to parameters; nothing of a file that cannot be read."""
-    try:
-        return values_given(path, Path(path).stat().st_mtime)
-    except OSError:
-        return {}
-
-
-@functools.lru_cache(maxsize=64)
-def values_given(path: str, changed: float) -> dict[str, list[ast.expr]]:
-    """Returns by name what is assigned to names of a file, and given to parameters."""
     found: dict[str, list[ast.expr]] = {}
-    nodes = parsed(path, changed)
+    nodes = nodes_of_file(path)
     functions: dict[str, list[Function]] = {}
     for node in nodes:
         if isinstance(node, Function):
