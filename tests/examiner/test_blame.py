@@ -170,54 +170,6 @@ def test_the_same_statement(at, tmp_path):
     assert blame.same_statement(*stack(twice, 1, 2))
 
 
-BEHIND = """\
-def loss_of(factor):
-    def loss(labels, outputs):
-        return factor
-    return loss
-
-def plain(labels, outputs):
-    return 1.0
-
-class Trainer:
-    def __init__(self, metric, step_loss):
-        self.metric = metric
-
-def train(loss_fn, other=None):
-    first = loss_fn(a, b)
-    second = other(a, b)
-
-def start(chosen):
-    train(chosen, other=functools.partial(plain, 1))
-
-Trainer(plain, loss_of(2))
-start(loss_of(0.5))
-__init__()
-loop = loop2
-loop2 = loop
-"""
-
-
-@pytest.mark.parametrize(
-    "name, found",
-    [
-        ("plain", [6]),
-        ("loss_fn", [2]),
-        ("chosen", [2]),
-        ("other", [6]),
-        ("metric", [6]),
-        ("step_loss", [2]),
-        ("loop", []),
-        ("self", []),
-        ("unknown", []),
-    ],
-)
-def test_the_functions_that_a_name_stands_for(tmp_path, name, found):
-    path = tmp_path / "train.py"
-    path.write_text(BEHIND.replace("Trainer(plain", "__init__(plain"))
-    assert [each.lineno for each in blame.functions_behind(str(path), name)] == found
-
-
 STEPS = """\
 def train(batch):
     def step(part):

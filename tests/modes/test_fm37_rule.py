@@ -16,11 +16,9 @@ from recorded import (
     variable,
     written,
 )
-from strategy_clinic.examiner import blame, lineage
+from strategy_clinic.examiner import lineage
 from strategy_clinic.examiner.divergence import (
     first_divergence,
-    straight_update_ratio,
-    update_ratio,
 )
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.findings import Replace
@@ -286,34 +284,6 @@ def test_optimizers_of_other_rates_are_other_trainings():
     assert judged(steps(0.1, 1), steps(0.2, 2, learning_rate="0.2")) == []
 
 
-def bent(update, devices, straight=8):
-    """Most of a model lies before statistics of parts of a batch, and its gradients have other directions."""
-    late = [update * each for each in range(1, straight + 1)]
-    early = [update * each for each in ([9, -9, 9] if devices == 1 else [9, 9, -9])]
-    after = {1: early, 2: late}
-    step = StepEnded(1, values(after), values({1: [0.0] * 3, 2: [0.0] * straight}), (), ())
-    first = steps(update, devices)
-    others = [e for e in first.events if not isinstance(e, StepEnded | GradientsApplied)][:-1]
-    events = [variable(2, shape=(straight,)), *others, updated(trains=(1, 2)), step, ended(after)]
-    return run(*events, devices=devices, role=first.role)
-
-
-def test_an_update_that_grows_only_after_the_last_normalization():
-    one, other = bent(0.1, 1), bent(0.2, 2)
-    assert update_ratio(one, other) is None
-    assert straight_update_ratio(one, other) == pytest.approx(2)
-    assert judged(one, other) == ["fm37"]
-
-
-@pytest.mark.parametrize("update", [0.1, 0.14])
-def test_an_update_that_does_not_grow_after_it(update):
-    assert judged(bent(0.1, 1), bent(update, 2)) == []
-
-
-def test_a_few_entries_have_one_direction_by_chance():
-    assert judged(bent(0.1, 1, straight=2), bent(0.2, 2, straight=2)) == []
-
-
 def kept(gradient, devices, batch=8):
     """A step of an optimizer whose update is the same whatever the factor, and what it keeps of the gradient."""
     first = steps(0.1, devices, batch)
@@ -498,200 +468,6 @@ def test_a_part_that_changes_with_how_a_batch_is_divided():
 
 # The line to blame
 
-PROGRAM = """\
-def mean(losses):
-    return tf.reduce_mean(losses)
-
-def pair(real, fake):
-    real_loss = mean(real)
-    return real_loss, fake
-
-def step(batch):
-    with tape:
-        errors = model(batch)
-        total, other = pair(errors, errors)
-        total += sum_of_weights
-        scaled = total / 2
-    gradients = tape.gradient(scaled, weights)
-
-def plain(batch):
-    loss = tf.nn.compute_average_loss(errors)
-    gradients = tape.gradient(loss, weights)
-
-def given(loss_of):
-    loss = loss_of(errors)
-
-def main():
-    choice = tf.reduce_mean
-    given(choice)
-
-def none(batch):
-    loss = loss + batch
-"""
-
-SCALED = """\
-COUNT = strategy.num_replicas_in_sync
-GLOBAL_BATCH = 8 * COUNT
-dataset = make(COUNT)
-
-def penalty(weights):
-    return 0.1 * tf.add_n(weights)
-
-def of_replica(errors):
-    return tf.reduce_sum(errors) / 8 / COUNT
-
-def step(batch):
-    loss = of_replica(model(batch))
-    gradients = tape.gradient(loss, weights)
-
-def averaged(batch):
-    losses = model(batch)
-    loss = tf.nn.compute_average_loss(losses, global_batch_size=GLOBAL_BATCH)
-    total = loss + penalty(weights)
-    gradients = tape.gradient(total, weights)
-
-def divided_later(batch):
-    gradients = tape.gradient(loss, weights)
-    gradients = [each / strategy.num_replicas_in_sync for each in gradients]
-
-def plain(batch):
-    loss = tf.reduce_mean(dataset)
-    gradients = tape.gradient(loss, weights)
-
-def mean_loss(label, output):
-    difference = label - output
-    return tf.reduce_mean(difference) / COUNT
-
-model.compile("sgd", loss=mean_loss)
-model.fit(dataset)
-
-class Trainer:
-    def loss_of(self, errors):
-        loss = tf.nn.compute_average_loss(errors)
-        loss = loss / self.strategy.num_replicas_in_sync
-        return loss + tf.nn.scale_regularization_loss(self.penalty)
-
-    def step(self, batch):
-        ramp = tf.minimum(1.0, self.done + 1)
-        loss = ramp * self.loss_of(batch)
-        gradients = tape.gradient(loss, weights)
-
-    def penalized(self, loss):
-        penalty = tf.add_n(self.model.losses)
-        return loss + penalty
-
-def part_of(losses, size):
-    return tf.reduce_sum(losses) / size
-
-def average(losses, size):
-    return tf.nn.compute_average_loss(losses, global_batch_size=size)
-
-def mean_of_mean(losses, size):
-    return tf.reduce_mean(losses) / size
-
-def steps(batch):
-    first = part_of(batch, len(batch))
-    second = average(batch, size=len(batch))
-    third = mean_of_mean(batch, 2)
-    total = 2 * first
-    last = total
-    return last
-
-def of_features(targets, outputs):
-    losses = tf.reduce_mean(tf.square(targets - outputs), axis=-1)
-    loss = tf.einsum("b->", losses) / losses.shape[0]
-    return loss
-
-def of_features_only(targets, outputs):
-    losses = tf.reduce_mean(tf.square(targets - outputs), axis=-1)
-    loss = tf.einsum("b->", losses)
-    return loss
-"""
-
-
-@pytest.mark.parametrize(
-    "find, line, blamed",
-    [
-        (rule.from_division, 12, 9),
-        (rule.from_division, 18, 17),
-        (rule.from_division, 22, 23),
-        (rule.from_division, 27, 27),
-        (rule.from_division, 34, 31),
-        (rule.from_division, 44, 39),
-        (rule.from_sum, 44, 40),
-        (rule.from_sum, 18, 18),
-        (rule.from_sum, 12, 12),
-        (rule.from_penalty, 49, 48),
-        (rule.from_penalty, 44, 40),
-        (rule.from_penalty, 48, 48),
-        (rule.from_mean, 34, 31),
-        (rule.from_mean, 61, 61),
-        (rule.from_mean, 62, 62),
-        (rule.from_mean, 63, 58),
-        (rule.from_mean, 65, 61),
-        (rule.from_mean, 71, 70),
-        (rule.from_mean, 76, 74),
-    ],
-)
-def test_the_line_that_divides_or_adds(tmp_path, find, line, blamed):
-    path = tmp_path / "train.py"
-    path.write_text(SCALED)
-    assert find(stack(path, line))[0].line == blamed
-
-
-PARTS = """\
-class Trainer:
-    def reduce_mean(self, values):
-        return tf.reduce_sum(values) / self.batch
-
-    def adversarial(self, fake):
-        return tf.reduce_mean(fake)
-
-    def cycle(self, real, fake):
-        distance = tf.reduce_mean(real - fake, axis=[1, 2])
-        return self.reduce_mean(distance)
-
-    def step(self, batch):
-        cycle = self.cycle(batch, batch)
-        loss = self.adversarial(batch) + cycle
-
-    def two_means(self, batch):
-        first = tf.reduce_mean(batch)
-        loss = first + self.adversarial(batch)
-
-    def no_mean(self, batch):
-        loss = self.cycle(batch, batch) + self.penalty
-"""
-
-
-@pytest.mark.parametrize("line, blamed", [(14, 6), (18, 18), (21, 21)])
-def test_the_part_of_a_loss_that_is_a_mean(tmp_path, line, blamed):
-    path = tmp_path / "train.py"
-    path.write_text(PARTS)
-    assert rule.from_part(stack(path, line))[0].line == blamed
-
-
-INSIDE = """\
-def train(batch):
-    def step(part):
-        loss = mean(part)
-        return tape.gradient(loss, weights)
-
-    return strategy.run(step, args=(batch,))
-"""
-
-
-@pytest.mark.parametrize(
-    "lines, line",
-    [([13], 2), ([17], 17), ([21, 25], 24), ([28], 28)],
-    ids=["through functions", "here", "chosen", "nowhere"],
-)
-def test_the_line_that_makes_the_mean(tmp_path, lines, line):
-    path = tmp_path / "train.py"
-    path.write_text(PROGRAM)
-    assert rule.from_mean(stack(path, *lines))[0].line == line
-
-
 CHOSEN = """\
 def make_step(strategy, share):
     def learn(part):
@@ -730,17 +506,3 @@ def test_a_penalty_is_blamed_where_it_is_added_or_in_its_own_function(function, 
     )
     (blamed,) = lineage.Loss(stack("train.py", 10), operations).penalties()
     assert blamed.location[0].line == line
-
-
-def test_the_step_that_is_given_to_run(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text(INSIDE)
-    call, gradient = stack(path, 6, function="train"), stack(path, 4, function="step")
-    assert blame.into_step(call, "gradient") == (*gradient, *call)
-    assert blame.into_step((*gradient, *call), "gradient") == (*gradient, *call)
-    assert blame.into_step(call, "apply") == call
-
-
-def test_nothing_comes_from_nothing():
-    assert rule.from_mean(()) == ()
-    assert blame.into_step((), "gradient") == ()

@@ -283,17 +283,6 @@ def test_who_writes_without_an_aggregation(place, expected):
     assert modes(run(raised, outcome=Outcome.RAISED)) == expected
 
 
-@pytest.mark.parametrize("before, line", [(1, 1), (4, 4)])
-def test_layers_of_a_model_that_is_loaded(tmp_path, before, line):
-    """They are made where the model was made that was trained and saved before."""
-    path = tmp_path / "train.py"
-    path.write_text("x = BatchNormalization(axis=-1)\n\n\nencoder = load_model(path)\nfit(x)\n")
-    made = [variable(n, copies=2, parts=(), location=stack(path, 5)) for n in (1, 2)]
-    first = DivergedCopies(1, 0.2, stack(path, before))
-    last = DivergedCopies(2, 0.2, stack(path, 4))
-    assert modes(run(*made, step((first,)), ended(diverged_copies=(last,)))) == [("fm38", line)]
-
-
 # A variable that follows from the part of each replica, whose copies agree
 
 LEARNS = """\

@@ -120,17 +120,6 @@ class Lost:
         """Whether it is a variable or an array, or the variables of a layer."""
         return self.value.startswith("(")
 
-    @property
-    def is_of_object(self) -> bool:
-        """Whether an object keeps it, and not a name of a function, which may be given a new value before it is read."""
-        path, holder, _ = self.held
-        return bool(path) and holder[:1].isupper()
-
-    @property
-    def rank(self) -> tuple[bool, bool, bool]:
-        """Sorts what is lost before what is computed from it."""
-        return not self.is_reset, not self.is_of_object, self.is_tensor
-
 
 def lost_values(run: Recording, whole: Recording, ends_alike: bool) -> list[Lost]:
     """Returns what a restart has lost, the likeliest first: values that the whole run changes, and that differ at the first save.
@@ -156,7 +145,7 @@ def lost_values(run: Recording, whole: Recording, ends_alike: bool) -> list[Lost
         or (each.is_tensor and (models_agree or ends_alike))
         or (models_agree and not ends_alike)
     ]
-    return sorted(found, key=lambda each: each.rank)
+    return sorted(found, key=lambda each: (not each.is_reset, each.is_tensor))
 
 
 def kept_values(runs: Sequence[Recording]) -> set[Key]:

@@ -24,7 +24,6 @@ Loop = ast.For | ast.While
 # Functions whose first argument is the path of a file.
 FILE_FUNCTIONS = "restore", "read", "load_weights", "save_weights", "load_model", "save", "load"
 OTHER_CALLS = {"functools.reduce", "tf.gather"}
-MOST_NAMES = 4  # that a function is followed through
 
 
 # Syntax
@@ -103,36 +102,10 @@ def functions_named(nodes: Iterable[ast.AST], *names: str) -> list[ast.FunctionD
     return [each for each in nodes if isinstance(each, ast.FunctionDef) and each.name in names]
 
 
-def functions_behind(path: str, name: str, depth: int = MOST_NAMES) -> list[ast.FunctionDef]:
-    """Returns the functions of a file that a name stands for: its own, or those that are assigned or given to it."""
-    nodes = nodes_of_file(path)
-    found = functions_named(nodes, name)
-    if found or not depth:
-        return found
-    for value in values_given(path, Path(path).stat().st_mtime).get(name, []) if nodes else []:
-        if isinstance(value, ast.Call) and called_name(value) == "partial" and value.args:
-            value = value.args[0]
-        if isinstance(value, ast.Call):
-            makers = functions_behind(path, called_name(value), depth - 1)
-            found += [each for maker in makers for each in returned_functions(maker)]
-        elif name_of(value) not in ("", name):
-            found += functions_behind(path, name_of(value), depth - 1)
-    return list(dict.fromkeys(found))
-
-
 def values_by_name(path: str) -> dict[str, list[ast.expr]]:
     """Returns by name what is assigned to names of a file, and given to parameters; nothing of a file that cannot be read."""
-    try:
-        return values_given(path, Path(path).stat().st_mtime)
-    except OSError:
-        return {}
-
-
-@functools.lru_cache(maxsize=64)
-def values_given(path: str, changed: float) -> dict[str, list[ast.expr]]:
-    """Returns by name what is assigned to names of a file, and given to parameters."""
     found: dict[str, list[ast.expr]] = {}
-    nodes = parsed(path, changed)
+    nodes = nodes_of_file(path)
     functions: dict[str, list[Function]] = {}
     for node in nodes:
         if isinstance(node, Function):
@@ -149,13 +122,6 @@ def values_given(path: str, changed: float) -> dict[str, list[ast.expr]]:
         for name, value in pairs:
             found.setdefault(name, []).append(value)
     return found
-
-
-def returned_functions(function: ast.FunctionDef) -> list[ast.FunctionDef]:
-    """Returns the functions that are defined in a function which returns them."""
-    inner = list(ast.walk(function))[1:]
-    returns = [each.value for each in inner if isinstance(each, ast.Return)]
-    return functions_named(inner, *(name for each in returns for name in names_in(each)))
 
 
 def nodes_in_scope(frame: Frame) -> list[ast.AST]:
@@ -241,13 +207,6 @@ def argument_at(frame: Frame, functions: Collection[str], position: int) -> ast.
         if called_name(call) in functions and len(call.args) > position:
             return call.args[position]
     return None
-
-
-def axes_of(call: ast.Call) -> list[object] | None:
-    """Returns the axes that a call of a reduction names as numbers; None if it is given no axes."""
-    axes = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "axis")]
-    nodes = [node for axis in axes for node in ast.walk(axis)]
-    return [node.value for node in nodes if isinstance(node, ast.Constant)] if axes else None
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
@@ -574,19 +533,9 @@ def step_given_at(frame: Frame) -> str:
     return next(filter(None, names), "")
 
 
-def into_step(stack: Stack, method: str) -> Stack:
-    """Returns the line that calls a method in the step that is given to `run` here: a traced step has left no frame."""
-    if not stack or method in called_at(stack[0]):
-        return stack
-    name = step_given_at(stack[0])
-    calls = [each for each in nodes_of_function(stack[0], name) if isinstance(each, ast.Call)]
-    lines = [call.lineno for call in calls if called_name(call) == method]
-    return (Frame(stack[0].path, lines[0], name), *stack) if lines else stack
-
-
 def line_of_loss(stack: Stack) -> Stack:
-    """Returns the line that gave the loss its value of which a line, or the step that it runs, computes the gradient."""
-    return from_argument(into_step(stack, "gradient"), ("gradient",))
+    """Returns the line that gave the loss its value of which a line computes the gradient."""
+    return from_argument(stack, ("gradient",))
 
 
 def nodes_of_function(frame: Frame, name: str) -> list[ast.AST]:
@@ -609,8 +558,7 @@ def from_parting(stack: Stack, others: Iterable[Stack]) -> Stack:
 
 def from_choice(stack: Stack) -> Stack:
     """Returns the line that chose what callers passed on to here, under whatever names."""
-    names = names_chosen_at(stack[0]) if stack else []
-    for name in [*names, *(source for each in names for source in sources(stack[0], each))]:
+    for name in names_chosen_at(stack[0]) if stack else ():
         chosen = choice_of(stack, name)
         if chosen:
             return (chosen, *stack)
@@ -639,11 +587,6 @@ def names_chosen_at(frame: Frame) -> list[str]:
         for node in nodes_under(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in data
     ]
-
-
-def sources(frame: Frame, name: str) -> list[str]:
-    """Returns the names in what was last assigned to a name."""
-    return names_in(assigned_value(last_assignment(frame, name)))
 
 
 def choice_of(stack: Stack, name: str) -> Frame | None:

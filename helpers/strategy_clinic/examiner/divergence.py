@@ -273,16 +273,6 @@ def update_ratio(
     return ratio_of(*first_updates(one, other, training), cosine)
 
 
-def straight_update_ratio(one: Recording, other: Recording, training: int = 1) -> float | None:
-    """Returns the same of the variables that keep their direction, such as those after the last normalization."""
-    updates = first_updates(one, other, training)
-    pairs = [pair for pair in zip(*updates) if len(pair[0]) >= ENOUGH_ENTRIES]
-    kept = [
-        (mine, theirs) for mine, theirs in pairs if ratio_of([mine], [theirs], STRAIGHT) is not None
-    ]
-    return ratio_of([mine for mine, _ in kept], [theirs for _, theirs in kept])
-
-
 def optimizer_ratio(one: Recording, other: Recording, training: int = 1) -> float | None:
     """Returns the same of the means of gradients that optimizers keep, or else of the means of their squares."""
     mine, theirs = optimizer_vectors(one, training), optimizer_vectors(other, training)

@@ -120,20 +120,10 @@ class Loss:
         for each in self.top:
             for source in self.sources(each) if each.kind in SUMS else ():
                 if source.carries is Carries.WEIGHTS and self.reads_weights(source):
-                    penalty = self.without_factors(source)
-                    yield each if is_of_one_function(each, penalty) else penalty
+                    yield each if is_of_one_function(each, source) else source
 
     def reads_weights(self, operation: Operation) -> bool:
         return any(each.kind == "ReadVariableOp" for each in self.behind(operation))
-
-    def without_factors(self, operation: Operation) -> Operation:
-        """Returns what is scaled by constants here."""
-        while operation.kind in FACTORS and self.numbers_in(operation):
-            scaled = [each for each in self.sources(operation) if each.value is None]
-            if len(scaled) != 1:
-                break
-            (operation,) = scaled
-        return operation
 
     # What combines examples otherwise than by a sum
 

@@ -26,7 +26,6 @@ from ..observer.events import (
     Stack,
     StepEnded,
     VariableValue,
-    VariableWritten,
 )
 from ..programs.error_text import useful_line
 from .after_restart import (
@@ -100,7 +99,7 @@ def findings_of_restart(
     if begins_from_zero(run, whole):
         yield Note("started again, it begins from zero, without what it has saved")
         return
-    found = [] if explained else [*wrong_start(run, stopped), *wrong_end(run, whole)]
+    found = [] if explained else [*wrong_end(run, whole)]
     if found and (yield from repeats_again(whole)):
         yield from found[:1]
     yield from notes_of(run, whole)
@@ -298,34 +297,6 @@ def loads_at_start(run: Recording) -> list[Loaded]:
         if isinstance(event, Loaded) and run.absolute(event.path) in paths:
             loads.append(event)
     return loads
-
-
-def wrong_start(run: Recording, stopped: Recording) -> Iterator[Finding]:
-    """Yields that the first step does not begin with the weights in the file that was loaded before it."""
-    steps = run.of(StepEnded)
-    loads = [load for load in loads_at_start(run) if run.trained & {*load.variables}]
-    if not loads or not steps or is_changed_between(run, loads[-1], steps[0]):
-        return
-    if run.moment is Moment.DURING:
-        return  # the file may be that of the save which was not reported, since it did not end
-    path = run.absolute(loads[-1].path)
-    saves = [save for save in stopped.of(Saved) if stopped.absolute(save.path) == path]
-    held = in_order(stopped, saves[-1].values, stopped.trained)
-    if apart := furthest(initial_values(run), held, tolerance(run)):
-        message = f"its first step does not begin with what {loads[-1].path} contains"
-        yield finding(run, loads[-1].location, f"{message}: {in_words(apart)}")
-
-
-def is_changed_between(run: Recording, load: Loaded, step: StepEnded) -> bool:
-    """Tells whether the program itself, or an update before the load, changes what is trained."""
-    written = [
-        write
-        for write in run.of(VariableWritten, until=step)
-        if write.number in run.trained
-        and (write.writer is Owner.USER or not run.is_before(write, load))
-        and write.writer not in (Owner.OPTIMIZER, Owner.CHECKPOINT)
-    ]
-    return bool(written or run.of(GradientsApplied, until=load))
 
 
 def in_order(run: Recording, values: Sequence[VariableValue], wanted: frozenset[int]) -> Values:

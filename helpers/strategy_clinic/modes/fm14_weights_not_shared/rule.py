@@ -1,6 +1,7 @@
 """Checks fm14: weights were copied once, or not at all, and the copy is used as if it had those of its source."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeGuard
@@ -352,13 +353,8 @@ def apart_from(made_at: Stack, other: Stack) -> Stack:
 
 def is_alike(recording: Recording, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
     """Tells whether two models have variables of the same shapes, and none in common."""
-    shapes = [sorted(shape_of(recording, each) for each in numbers) for numbers in (one, other)]
+    shapes = [Counter(recording.shapes_of(numbers)) for numbers in (one, other)]
     return shapes[0] == shapes[1] and not {*one} & {*other}
-
-
-def shape_of(recording: Recording, number: int) -> str:
-    made = recording.variable(number)
-    return str(made.shape if made else None)
 
 
 def is_trained(recording: Recording, numbers: tuple[int, ...], until: ModelUsed) -> bool:

@@ -1,7 +1,7 @@
 """Checks fm29: loaded weights are trained on by a new optimizer that is otherwise the one before."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ...examiner.blame import from_caller, from_contents, from_decision, from_one_of
 from ...examiner.findings import Finding, Location, Text
@@ -90,8 +90,8 @@ def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
 def has_taken_place(recording: Recording, load: Loaded, new: OptimizerState) -> bool:
     """Tells whether a file filled an optimizer for the weights that the new one trains."""
     filled = [each for each in load.variables if recording.maker_of(each) is Owner.OPTIMIZER]
-    trained = shapes_of(recording, new.trains)
-    return bool(trained) and trained <= shapes_of(recording, filled)
+    trained, of_file = (Counter(recording.shapes_of(each)) for each in (new.trains, filled))
+    return bool(trained) and trained <= of_file
 
 
 def kept_instead(recording: Recording, load: Loaded, used_at: Stack) -> Stack:
@@ -103,11 +103,6 @@ def kept_instead(recording: Recording, load: Loaded, used_at: Stack) -> Stack:
     while made_at and used_at and made_at[0] == used_at[0]:
         made_at, used_at = made_at[1:], used_at[1:]
     return made_at
-
-
-def shapes_of(recording: Recording, numbers: Iterable[int]) -> Counter[tuple[int | None, ...]]:
-    made = [recording.variable(each) for each in numbers]
-    return Counter(each.shape for each in made if each)
 
 
 def copied_to(recording: Recording, update: GradientsApplied) -> set[int]:

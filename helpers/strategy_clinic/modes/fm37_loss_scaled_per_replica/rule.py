@@ -17,7 +17,6 @@ from ...examiner.divergence import (
     first_divergence,
     growth_ratio,
     optimizer_ratio,
-    straight_update_ratio,
     trainings_of,
     update_ratio,
 )
@@ -45,15 +44,10 @@ ENOUGH_OF_PENALTY = 3  # entries of a weight, where the traced loss has a penalt
 # Why updates grow, whatever the program's loss is.
 OTHER_REASONS = Part.WHOLE_BATCH_LOSS, Part.SCALAR_LOSS
 OWN_MEANS = "reduce_mean", "mean"
-MEANS = *OWN_MEANS, "reduce_sum", "sum", "compute_average_loss"
 NO_SUM = (
     "give the optimizer each replica's own gradients, or divide their sum by the number of replicas"
 )
 SHARE = "divide the penalty by the number of replicas: `tf.nn.scale_regularization_loss(penalty)`"
-SIZES = {"shape", "size", "len"}
-SCALES = "scale_regularization_loss", "scale_loss_for_distribution"
-PENALTIES = {"losses", "l2_loss", "global_norm"}
-
 
 GROWS = "grows as their number: each replica divides that part of the loss by its own examples"
 ADDS = "grows as their number: each replica adds a whole penalty to its part of the loss"
@@ -139,14 +133,13 @@ def scaling(pair: Pair) -> Answers[Shown | None]:
                 why = "they are added up here, and the optimizer adds them up again"
                 return sums, f"{what} {on_many}: {why}", NO_SUM
             if factor > 1:
-                located = mean_of_part(pair) or from_mean(loss)
-                return located, f"{what} {on_many}: each divides by its own part"
+                return mean_of_part(pair) or loss, f"{what} {on_many}: each divides by its own part"
             why = "the loss is divided by the number of replicas once too often"
-            return other_number(pair) or from_division(loss), f"{what} {on_many}: {why}"
+            return other_number(pair) or loss, f"{what} {on_many}: {why}"
     if has_penalty(pair) and (yield from is_repeated(has_penalty, pair)):
         why = f"each of {many} replicas adds the whole penalty on them to its part of the loss"
         message = f"the first update differs by a multiple of the weights: {why}"
-        return penalty(pair) or from_penalty(loss), message, SHARE
+        return penalty(pair) or loss, message, SHARE
     return None
 
 
@@ -169,8 +162,7 @@ def growing_part(pair: Pair) -> Answers[Shown | None]:
     message = f"on {counts}, with the same examples, a part of the first update"
     if why == GROWS and (added := only_penalty(pair)):
         return added, f"{message} {ADDS}", SHARE
-    located = only_mean(pair) if why == GROWS else ()
-    return located or (from_part if why == GROWS else from_sum)(loss), f"{message} {why}"
+    return (why == GROWS and only_mean(pair)) or loss, f"{message} {why}"
 
 
 def differs_with_same_parts(pair: Pair) -> Answers[bool]:
@@ -231,6 +223,20 @@ def mean_of_part(pair: Pair) -> Stack:
         if found:
             return blame.from_giver(chosen(found[0].location), divisors_at)
     return ()
+
+
+def divisors_at(frame: Frame) -> set[str]:
+    """Returns the names by which a line divides a sum; none if it takes a mean besides."""
+    if {*blame.called_at(frame)} & {*OWN_MEANS}:
+        return set()
+    statement = blame.statement_at(frame)
+    divisors: list[ast.expr | None] = [
+        each.right
+        for each in blame.nodes_under(statement)
+        if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div)
+    ]
+    divisors += [blame.keyword(call, "global_batch_size") for call in blame.calls_in(statement)]
+    return {each.id for each in divisors if isinstance(each, ast.Name)}
 
 
 def chosen(stack: Stack) -> Stack:
@@ -297,10 +303,9 @@ def line_of_gradient(recording: Recording, training: int) -> Stack:
 def line_of_sum(pair: Pair) -> Stack:
     """Returns the line of a step that adds up the gradients of all replicas, if no line of it divides by their number."""
     stack = line_of_loss(pair)
-    function = blame.function_at(stack[0])
-    lines = {call.lineno for call in blame.calls_in(function) if adds_up(call)}
-    others = {node.lineno for node in blame.nodes_under(function) if isinstance(node, ast.stmt)}
-    if len(lines) != 1 or any(names_count(stack[0]._replace(line=line)) for line in others):
+    nodes = [*blame.nodes_under(blame.function_at(stack[0]))]
+    lines = {each.lineno for each in nodes if isinstance(each, ast.Call) and adds_up(each)}
+    if len(lines) != 1 or "num_replicas_in_sync" in map(blame.name_of, nodes):
         return ()
     return (stack[0]._replace(line=min(lines)), *stack)
 
@@ -355,7 +360,6 @@ def scaled_by(pair: Pair, factor: float) -> str:
     """Returns what is this many times as much in the other run, in words; nothing if nothing is."""
     ratios = {
         "the first update is {:.2f} times as much": update_ratio,
-        "the first update of what keeps its direction is {:.2f} times as much": straight_update_ratio,
         "the gradients that the optimizer keeps are {:.2f} times as much": optimizer_ratio,
     }
     for words, ratio_between in ratios.items():
@@ -363,228 +367,3 @@ def scaled_by(pair: Pair, factor: float) -> str:
         if ratio and abs(ratio - factor) < NEAR * factor:
             return words.format(ratio)
     return ""
-
-
-# The line to blame
-
-
-def from_mean(stack: Stack) -> Stack:
-    """Returns the line that chose or wrote the mean from which a value comes, maybe in functions that are called on the way."""
-    chosen = blame.from_choice(stack)
-    if not stack or chosen[0] != stack[0]:
-        return chosen
-    found = from_source(stack, makes_mean_of_part)
-    if found == stack and not makes_mean_of_part(stack[0]):
-        found = from_source(stack, makes_mean)
-    return from_divisor(found, stack)
-
-
-def from_divisor(found: Stack, stack: Stack) -> Stack:
-    """Returns the line that gives the number, if the one found is in a function that divides a sum by its argument."""
-    if found[0] == stack[0]:
-        return blame.from_giver(stack, divisors_at)
-    calls = [each for each in lines_before(stack[0]) if found[0].function in blame.called_at(each)]
-    given = blame.from_giver((found[0], *calls[:1]), divisors_at)
-    return found if given[0] == found[0] else (*given, *stack)
-
-
-def divisors_at(frame: Frame) -> set[str]:
-    """Returns the names by which a line divides a sum; none if it takes a mean besides."""
-    if {*blame.called_at(frame)} & {*OWN_MEANS}:
-        return set()
-    statement = blame.statement_at(frame)
-    divisors: list[ast.expr | None] = [each.right for each in quotients_in(statement)]
-    divisors += [blame.keyword(call, "global_batch_size") for call in blame.calls_in(statement)]
-    return {each.id for each in divisors if isinstance(each, ast.Name)}
-
-
-def from_division(stack: Stack) -> Stack:
-    """Returns the line that divides what a value comes from by the number of replicas, or else one in the same function."""
-    inside = blame.nodes_under(blame.function_at(stack[0]))
-    lines = [node.lineno for node in inside if isinstance(node, ast.stmt)]
-    others = [stack[0]._replace(line=line) for line in lines]
-    for is_it in (names_count, scales):
-        divided = from_source(stack, is_it)
-        if divided != stack or is_it(stack[0]):
-            return divided
-        if found := [each for each in others if is_it(each)]:
-            return (found[0], *stack)
-    return stack
-
-
-def from_penalty(stack: Stack) -> Stack:
-    """Returns the line that computes a penalty on the weights, or else the one that adds it."""
-    found = from_source(stack, makes_penalty)
-    return found if found != stack or makes_penalty(stack[0]) else from_sum(stack)
-
-
-def makes_penalty(frame: Frame) -> bool:
-    """Tells whether a line computes a penalty on weights, or takes those that a model of Keras has computed."""
-    return bool({*blame.called_at(frame), *attributes_in(blame.statement_at(frame))} & PENALTIES)
-
-
-def from_part(stack: Stack) -> Stack:
-    """Returns the only line that takes a mean of all values for the loss, or else the one that adds to it."""
-    total = from_sum(stack)
-    means = {*filter(makes_own_mean, lines_before(total[0]))}
-    return (*means, *total) if len(means) == 1 else total
-
-
-def makes_own_mean(frame: Frame) -> bool:
-    """Tells whether a line calls a library's function for the mean over all axes."""
-    return any(
-        blame.called_name(call) in OWN_MEANS
-        and len(call.args) == 1
-        and not call.keywords
-        and not is_own_method(call)
-        for call in blame.calls_in(blame.statement_at(frame))
-    )
-
-
-def is_own_method(call: ast.Call) -> bool:
-    owner = getattr(call.func, "value", None)
-    return isinstance(owner, ast.Name) and owner.id == "self"
-
-
-def lines_before(frame: Frame) -> list[Frame]:
-    """Returns a line and all lines from which its values come."""
-    found = [frame]
-    for each in found:
-        found += [source for source in sources_of(each) if source not in found]
-    return found
-
-
-def from_sum(stack: Stack) -> Stack:
-    """Returns the line that adds to what a value comes from."""
-    return from_source(stack, adds)
-
-
-def from_source(stack: Stack, is_it: Callable[[Frame], bool]) -> Stack:
-    """Returns the first line like this of those from which a value comes; the functions that `compile` was given count, too."""
-    frames, seen = [stack[0], *returns_of_compiled(stack[0])], set()
-    while frames:
-        frame = frames.pop(0)
-        if is_it(frame):
-            return stack if frame == stack[0] else (frame, *stack)
-        seen.add(frame)
-        frames += [each for each in sources_of(frame) if each not in seen]
-    return stack
-
-
-def makes_mean(frame: Frame) -> bool:
-    return any(name in MEANS and not returns_of(frame, name) for name in blame.called_at(frame))
-
-
-def makes_mean_of_part(frame: Frame) -> bool:
-    """Tells whether a line reduces all examples of a part, or divides by their number; along other axes each has a value."""
-    statement = blame.statement_at(frame)
-    reductions = [
-        blame.called_name(call)
-        for call in blame.calls_in(statement)
-        if blame.called_name(call) in MEANS and 0 in (blame.axes_of(call) or (0,))
-    ]
-    is_reduced = any(not returns_of(frame, name) for name in reductions)
-    return is_reduced or any(map(names_size, quotients_in(statement)))
-
-
-def names_size(quotient: ast.BinOp) -> bool:
-    """Tells whether something is divided by the size of a tensor."""
-    divisor = quotient.right
-    called = {*map(blame.called_name, blame.calls_in(divisor))}
-    return bool({*called, *attributes_in(divisor)} & SIZES)
-
-
-def quotients_in(node: ast.AST | None) -> list[ast.BinOp]:
-    operations = [each for each in blame.nodes_under(node) if isinstance(each, ast.BinOp)]
-    return [each for each in operations if isinstance(each.op, ast.Div)]
-
-
-def names_count(frame: Frame) -> bool:
-    """Tells whether a line names the number of replicas, or a number that is computed from it."""
-    return bool(words_of(frame) & replica_counts(frame))
-
-
-def scales(frame: Frame) -> bool:
-    """Tells whether a line calls what divides by the number of replicas."""
-    return bool(words_of(frame) & {*SCALES})
-
-
-def words_of(frame: Frame) -> set[str]:
-    statement = blame.statement_at(frame)
-    if isinstance(statement, ast.FunctionDef | ast.With | ast.For):
-        return set()
-    return {*blame.names_in(statement), *attributes_in(statement)}
-
-
-def replica_counts(frame: Frame) -> set[str]:
-    """Returns the number of replicas by all of its names in a file, and what is computed from it."""
-    counts = {"num_replicas_in_sync"}
-    assignments = [each for each in blame.nodes_of_file(frame.path) if isinstance(each, ast.Assign)]
-    for _ in range(2):
-        for each in assignments:
-            if {*blame.names_in(each.value), *attributes_in(each.value)} & counts:
-                counts |= blame.targets_of(each) if is_number(each.value) else set()
-    return counts
-
-
-def is_number(value: ast.expr) -> bool:
-    """Tells whether this is arithmetic or a number: no call of a function, and no quotient, which may be a loss."""
-    numbers = (ast.BinOp, ast.Name, ast.Attribute, ast.Constant)
-    others = [
-        call for call in blame.calls_in(value) if blame.called_name(call) not in ("int", "float")
-    ]
-    quotients = [each for each in quotients_in(value) if not isinstance(each.left, ast.Constant)]
-    return isinstance(value, numbers) and not others and not quotients
-
-
-def attributes_in(node: ast.AST | None) -> list[str]:
-    return [each.attr for each in blame.nodes_under(node) if isinstance(each, ast.Attribute)]
-
-
-def adds(frame: Frame) -> bool:
-    """Tells whether a line adds something to something; who adds a constant counts."""
-    statement = blame.statement_at(frame)
-    simple = isinstance(statement, ast.Assign | ast.AugAssign | ast.Return)
-    sums = [
-        (each.left, each.right) if isinstance(each, ast.BinOp) else (each.target, each.value)
-        for each in blame.nodes_under(statement)
-        if isinstance(each, ast.BinOp | ast.AugAssign) and isinstance(each.op, ast.Add)
-    ]
-    return simple and any(
-        not any(isinstance(each, ast.Constant) for each in parts) for parts in sums
-    )
-
-
-def returns_of_compiled(frame: Frame) -> list[Frame]:
-    """Returns the `return` lines of the loss that a model was compiled with, where this line calls `fit`."""
-    if "fit" not in blame.called_at(frame):
-        return []
-    compiles = [
-        call
-        for node in blame.nodes_of_file(frame.path)
-        if isinstance(node, ast.Call) and blame.called_name(call := node) == "compile"
-    ]
-    given = [
-        keyword.value for call in compiles for keyword in call.keywords if keyword.arg == "loss"
-    ]
-    given += [call.args[1] for call in compiles if len(call.args) > 1]
-    names = [each.id for each in given if isinstance(each, ast.Name)]
-    return [end for name in names for end in returns_of(frame, name)]
-
-
-def sources_of(frame: Frame) -> list[Frame]:
-    """Returns where the names of a line get their values, the last first, and where the functions that it calls return."""
-    names = set(blame.names_in(blame.statement_at(frame)))
-    assignments = blame.assignments_before(frame) if blame.function_at(frame) else []
-    lines = [each.lineno for each in assignments if names & blame.targets_of(each)]
-    returned = [end for name in blame.called_at(frame) for end in returns_of(frame, name)]
-    return [*(frame._replace(line=line) for line in lines), *returned]
-
-
-def returns_of(frame: Frame, name: str) -> list[Frame]:
-    """Returns the `return` lines of the functions that this name stands for in the same file."""
-    functions = blame.functions_behind(frame.path, name)
-    returns = [
-        node for each in functions for node in ast.walk(each) if isinstance(node, ast.Return)
-    ]
-    return [Frame(frame.path, node.lineno, name) for node in returns]

@@ -45,7 +45,6 @@ KNOWN_LENGTH = (
 )
 # Functions by which a program makes a variable; layers of Keras make theirs where they are called first.
 MAKES = {"add_weight", "Variable"}
-LOADS = {"load_model", "from_config", "clone_model", "model_from_json"}
 STEPS = {"run", "fit"}
 RAISED_IN = re.compile(r'File "([^"]+)", line \d+')
 
@@ -71,7 +70,7 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
             message = f"{made.name} has another value on each of {made.copies} replicas{others}"
             proof = f"the copies are {first.distance:.2g} of their size apart {when}"
             location = from_parting(located(made, first), agreeing(recording, made, diverged))
-            location = from_partial(from_choice(made_before_load(recording, location)))
+            location = from_partial(from_choice(location))
             yield observed("fm38", recording, location, message, proof)
 
 
@@ -120,20 +119,6 @@ def agreeing(
     apart, kind = {each.number for each in diverged}, made.name.rpartition("/")[2]
     alike = [each for each in recording.variables.values() if each.name.endswith(f"/{kind}")]
     return [each.location for each in alike if each.copies > 1 and each.number not in apart]
-
-
-def made_before_load(recording: Recording, stack: Stack) -> Stack:
-    """Returns where the layers of a model are made that a line loads, if they differ already in the training before."""
-    if not LOADS & {*called_at(stack[0])}:
-        return stack
-    earlier = [
-        located(made, each)
-        for _, copies in looks_at(recording)
-        for each in copies
-        if (made := recording.variable(each.number)) and made.location
-    ]
-    others = [each for each in earlier if not LOADS & {*called_at(each[0])}]
-    return others[0] if others else stack
 
 
 def fitted_only(recording: Recording) -> frozenset[int]:

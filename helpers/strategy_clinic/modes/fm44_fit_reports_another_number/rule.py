@@ -7,12 +7,9 @@ from dataclasses import replace
 
 from ...examiner.blame import (
     Function,
-    argument_name,
     calls_in,
-    function_at,
     keyword,
     nodes_of_file,
-    parameters,
     statement_at,
     with_keyword,
 )
@@ -138,21 +135,13 @@ def differs(
 
 
 def from_metrics(stack: Stack, metric: str, paths: Sequence[str]) -> Stack:
-    """Returns the line that returns a metric; else the one that gives metrics to `compile`, maybe in a caller.
+    """Returns the line that returns a metric; else the one that gives metrics to `compile`.
 
     Where `compile` gets none, a step of the program reports the metric by its name.
     """
     reported = [] if metrics_in(stack[0]) else reported_at(paths, metric.removeprefix("val_"))
     if reported:
         return (reported[0], *stack)
-    name = metrics_given(stack[0])
-    while name and len(stack) > 1:
-        function = function_at(stack[0])
-        if function is None or name not in parameters(function):
-            break
-        position = parameters(function).index(name)
-        stack = stack[1:]
-        name = argument_name(stack[0], (function.name,), position)
     lines = returns_of_metric(stack[0], metric)
     if lines:
         return (stack[0]._replace(line=lines[0]), *stack[1:])
@@ -189,12 +178,6 @@ def returns_of_metric(frame: Frame, metric: str) -> list[int]:
         if named
         else []
     )
-
-
-def metrics_given(frame: Frame) -> str:
-    """Returns the name that a call in this line gets as `metrics`."""
-    names = [given for given in metrics_in(frame) if isinstance(given, ast.Name)]
-    return names[0].id if names else ""
 
 
 def metrics_in(frame: Frame) -> list[ast.expr]:
