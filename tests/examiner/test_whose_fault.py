@@ -378,7 +378,20 @@ def test_a_last_batch_that_the_program_divides_by():
 
     full = {(Replacement.FULL_BATCHES,): (0.7, 0.7)}
     (finding,) = settled(late(0.9, 1), late(0.8, 2), full)[0].findings
-    assert (finding.mode, finding.line) == (DIVERGES, 7)
+    assert (finding.mode, finding.line) == ("fm19", 7)
+
+
+def test_a_last_batch_of_an_earlier_training():
+    """It shows in the first step of the next one."""
+
+    def second(value, devices):
+        first = trained(0.9, GradientComputed(LINE, 0, 1), devices=devices)
+        step = StepEnded(1, values({1: [value]}), values({1: [1.0]}), (), (), training=2)
+        return replace(first, events=(*first.events[:-1], step, ended({1: [value]})))
+
+    full = {(Replacement.FULL_BATCHES,): (0.7, 0.7)}
+    (finding,) = settled(second(0.9, 1), second(0.8, 2), full)[0].findings
+    assert (finding.mode, finding.line) == ("fm19", 7)
 
 
 def test_how_the_observer_is_told():

@@ -16,17 +16,8 @@ from ...examiner.blame import (
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, observed, rule
-from ...observer.events import (
-    CheckpointRestored,
-    Frame,
-    GradientsApplied,
-    Loaded,
-    ModelCalled,
-    Owner,
-    Stack,
-    VariablesKept,
-    VariableWritten,
-)
+from ...examiner.unfilled import is_filled_later, is_used_as_made, save_without
+from ...observer.events import Frame, GradientsApplied, ModelCalled, Stack, VariablesKept
 
 OF_ONE_LAYER = 2  # variables: a kernel and a bias
 LITERALS = ast.Constant, ast.Dict, ast.List
@@ -38,12 +29,15 @@ def filled_in_part(recording: Recording) -> Iterator[Finding]:
         kept = load.fitting or load.kept
         if not load.location or is_filled_later(recording, load):
             continue
-        if is_misplaced(recording, load) or is_left_random(recording, load):
+        is_lacking = is_used_as_made(recording, load) and not save_without(recording, load)
+        if is_misplaced(recording, load) or is_left_random(recording, load) or is_lacking:
             first = recording.name_of(kept[0])
             message = f"{len(kept)} variables kept their values when this was loaded, and {load.filled} got theirs"
             reason = (
                 "the file has values of their shapes that went nowhere"
                 if load.fitting
+                else "the file has none for them"
+                if is_lacking
                 else "the file has other shapes for them"
             )
             yield observed("fm06", recording, load.location, message, f"{first} is one; {reason}")
@@ -72,22 +66,6 @@ def is_left_random(recording: Recording, load: VariablesKept) -> bool:
 def is_trained(recording: Recording, load: VariablesKept) -> bool:
     kept = set(load.kept)
     return any(kept & set(update.optimizer.trains) for update in recording.of(GradientsApplied))
-
-
-def is_filled_later(recording: Recording, load: VariablesKept) -> bool:
-    """Tells whether something else sets the variables afterwards: another load, or the program itself."""
-    kept = set(load.fitting or load.kept)
-    after = recording.of(VariablesKept, after=load)[1:]
-    still = {number for each in after for number in each.kept}
-    loads = [each for each in recording.of(Loaded, after=load) if kept & set(each.variables)]
-    restores = [each for each in recording.of(CheckpointRestored, after=load) if each.path]
-    restored = [each for each in restores if kept & set(each.variables)]
-    writes = [
-        each
-        for each in recording.of(VariableWritten, after=load)
-        if each.number in kept and each.writer in (Owner.USER, Owner.LAYER, Owner.CHECKPOINT)
-    ]
-    return bool(loads or restored) and not kept <= still or bool(writes)
 
 
 @blames("fm06")

@@ -69,6 +69,7 @@ last_batch = Suspect(
     "divide by the examples of the whole batch, or `drop_remainder=True`",
     gradient_line,
     mode="fm19",
+    last=True,
 )
 
 

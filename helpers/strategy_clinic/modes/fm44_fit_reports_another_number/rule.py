@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ...examiner.blame import (
     Function,
+    called_name,
     calls_in,
     keyword,
     nodes_of_file,
@@ -145,7 +146,28 @@ def from_metrics(stack: Stack, metric: str, paths: Sequence[str]) -> Stack:
     lines = returns_of_metric(stack[0], metric)
     if lines:
         return (stack[0]._replace(line=lines[0]), *stack[1:])
-    return with_keyword(stack, "metrics")
+    results = results_of_classes(stack[0], paths)
+    named = results.get(metric.removeprefix("val_").replace("_", ""), [])
+    only = [frame for frames in results.values() for frame in frames] if len(results) == 1 else []
+    return (*(named or only)[:1], *stack) if named or only else with_keyword(stack, "metrics")
+
+
+def results_of_classes(frame: Frame, paths: Sequence[str]) -> dict[str, list[Frame]]:
+    """Returns where classes of the program that `compile` gets return their result, by their names in small letters."""
+    called = {called_name(call) for given in metrics_in(frame) for call in calls_in(given)}
+    found: dict[str, list[Frame]] = {}
+    for path in paths:
+        for made in nodes_of_file(path):
+            if isinstance(made, ast.ClassDef) and made.name in called:
+                results = [each for each in made.body if getattr(each, "name", "") == "result"]
+                returns = [
+                    node
+                    for each in results
+                    for node in ast.walk(each)
+                    if isinstance(node, ast.Return)
+                ]
+                found[made.name.lower()] = [Frame(path, each.lineno, "result") for each in returns]
+    return found
 
 
 def reported_at(paths: Sequence[str], name: str) -> list[Frame]:

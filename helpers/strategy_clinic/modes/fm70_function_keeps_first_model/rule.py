@@ -28,7 +28,7 @@ def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
     whole = run.role in (Role.WATCHED, Role.COMPARED) and run.finished
     if not whole or not any(each.graph_calls for each in run.of(StepsCounted)):
         return
-    for first in run.of(GradientsApplied)[:1]:
+    for first in run.of(GradientsApplied):
         made = run.of(VariableMade, after=first)
         weights = again(run, made, Owner.LAYER, first.optimizer.trains)
         filled = {each.number for each in run.of(VariableWritten) if each.writer is Owner.USER}
@@ -43,6 +43,7 @@ def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
                 "that was made at ",
                 line_of(weights[0].location, "a line of Keras"),
             )
+            return
 
 
 def again(
@@ -52,8 +53,8 @@ def again(
     used = {each for update in run.of(GradientsApplied) for each in update.optimizer.variables}
     used |= run.trained
     used |= {part for each in used if (one := run.variable(each)) for part in one.parts}
-    places = {run.location_of(number) for number in first} - {()}
-    later = [each for each in made if each.maker is maker and each.location in places]
+    places = {run.location_of(number)[:1] for number in first} - {()}
+    later = [each for each in made if each.maker is maker and each.location[:1] in places]
     return later if not used & {each.number for each in later} else []
 
 

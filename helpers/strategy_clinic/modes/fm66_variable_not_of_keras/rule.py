@@ -1,0 +1,49 @@
+"""Checks fm66: a `tf.Variable` that a layer of Keras 3 makes for itself, which Keras does not train."""
+
+import ast
+from collections.abc import Iterator
+
+from ...examiner.blame import calls_in, function_at, innermost, keyword, statement_at
+from ...examiner.findings import Finding
+from ...examiner.recording import Recording, Role
+from ...examiner.rule import observed, rule
+from ...observer.events import GradientComputed, GradientsApplied, Owner, VariableMade, VariableRead
+
+FLOATS = "float"  # how the names of their types begin
+
+
+@rule("fm66", explains_divergence=False, finds_own_program=False)
+def never_trained(run: Recording) -> Iterator[Finding]:
+    """Checks for a variable that is read in a program that trains, and that nothing writes and no gradient is computed of."""
+    whole = run.role in (Role.WATCHED, Role.COMPARED) and run.finished
+    if not whole or run.keras != 3 or not run.of(GradientsApplied):
+        return
+    connected = {each for computed in run.of(GradientComputed) for each in computed.connected}
+    read = {each.number for each in run.of(VariableRead)}
+    for number in sorted(read - run.written - run.trained - connected - run.copies):
+        made = run.variable(number)
+        if made and is_weight(made) and is_made_by_layer(made):
+            message = f"{made.name} is read and never trained: Keras 3 does not know a `tf.Variable` of a layer"
+            yield observed("fm66", run, made.location, message, "no gradient of it was computed")
+            return
+
+
+def is_weight(made: VariableMade) -> bool:
+    """Tells whether a variable may be meant to be trained."""
+    if made.maker is not Owner.USER or not made.location or not made.dtype.startswith(FLOATS):
+        return False
+    flags = [keyword(call, "trainable") for call in calls_in(statement_at(made.location[0]))]
+    return not any(isinstance(each, ast.Constant) and each.value is False for each in flags)
+
+
+def is_made_by_layer(made: VariableMade) -> bool:
+    """Tells whether this is in the method `build`, or in one of a class that has a method `call`, as layers and models do."""
+    function, around = (
+        function_at(made.location[0]),
+        innermost(made.location[0], ast.ClassDef),
+    )
+    methods = (
+        [each.name for each in around.body if isinstance(each, ast.FunctionDef)] if around else []
+    )
+    is_build = isinstance(function, ast.FunctionDef) and function.name == "build"
+    return bool(around) and (is_build or "call" in methods)

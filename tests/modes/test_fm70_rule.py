@@ -1,0 +1,89 @@
+"""The examiner's rule for fm70: a traced step that keeps the first model, while others are made at the same lines."""
+
+import edited_programs
+import pytest
+from recorded import LINE, OTHER, loaded, modes, run, strategy, updated, variable, written
+from strategy_clinic.observer.events import Frame, Owner, StepsCounted
+
+MODEL, OPTIMIZER = LINE, (Frame("/program/train.py", 9, "main"),)
+FIRST = variable(1), variable(4, location=OPTIMIZER, maker=Owner.OPTIMIZER)
+STEP = updated(variables=(4,))
+LATER = variable(11), variable(14, location=OPTIMIZER, maker=Owner.OPTIMIZER)
+
+
+def counted(graph_calls=8):
+    return StepsCounted(8, 0, graph_calls, 1, (), 0, None, (), None)
+
+
+def judged(*events, **fields):
+    found = modes(run(strategy(), *FIRST, STEP, *events, **fields))
+    return [each for each in found if each[0] == "fm70"]
+
+
+def test_a_model_that_is_made_again_and_never_trained():
+    assert judged(*LATER, counted()) == [("fm70", 20)]
+
+
+RIGHT = {
+    "each is trained": [*LATER, updated(trains=(11,), variables=(14,)), counted()],
+    "steps outside of graphs": [*LATER, counted(0)],
+    "the model is loaded": [*LATER, loaded(variables=(11,)), counted()],
+    "the program writes its weights": [*LATER, written(number=11), counted()],
+    "a model without an optimizer": [LATER[0], counted()],
+    "other lines": [variable(11, location=OTHER), LATER[1], counted()],
+    "both before the first step": [counted()],
+}
+
+
+@pytest.mark.parametrize("events", RIGHT.values(), ids=RIGHT)
+def test_near_misses(events):
+    assert judged(*events) == []
+
+
+# In real processes
+
+FOLDS = """
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+x, y = tf.ones((8, 1)), tf.fill((8, 1), 3.0)
+
+
+class Fold:
+    def __init__(self):
+        self.begin()
+
+    def begin(self):
+        with strategy.scope():
+            dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
+            self.model = tf.keras.Sequential([tf.keras.Input((1,)), dense])
+            self.optimizer = tf.keras.optimizers.SGD(0.1)
+            self.optimizer.build(self.model.trainable_variables)
+
+    def learn(self):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(self.model(x) - y)) / strategy.num_replicas_in_sync
+        weights = self.model.trainable_variables
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+
+    @tf.function
+    def step(self):
+        strategy.run(self.learn)
+
+
+fold = Fold()
+for _ in range(3):
+    NEXT
+    fold.step()
+    print(float(tf.reduce_sum(fold.model(x))))
+"""
+
+
+@pytest.mark.replayed
+@pytest.mark.parametrize("following, is_wrong", [("fold.begin()", True), ("fold = Fold()", False)])
+def test_a_step_of_an_object_that_begins_again(following, is_wrong, tmp_path):
+    text = FOLDS.replace("NEXT", following)
+    examination = edited_programs.examined(tmp_path, text)
+    line = text.splitlines().index("    def step(self):") + 1
+    found = [(each.mode, each.line) for each in examination.findings]
+    assert found == ([("fm70", line)] if is_wrong else [])
