@@ -151,6 +151,33 @@ def test_the_line_is_the_one_that_returns_or_names_the_metric(tmp_path, lines, m
     assert rule.from_metrics(stack(path, *lines), metric, [str(path)])[0].line == line
 
 
+CLASSES = """\
+class F1(Metric):
+    def update_state(self, labels, outputs):
+        return None
+    def result(self):
+        return self.hits / self.named
+class Recall(Metric):
+    def result(self):
+        return self.hits
+model.compile("sgd", metrics=[F1(), Recall()])
+model.compile("sgd", metrics=[F1(name="score")])
+model.compile("sgd", metrics=[Unknown()])
+"""
+
+
+@pytest.mark.parametrize(
+    "line, metric, blamed",
+    [(9, "f1", 5), (9, "val_recall", 8), (9, "other", 9), (10, "score", 5), (11, "f1", 11)],
+)
+def test_a_class_of_the_program_is_blamed_where_it_returns_its_result(
+    tmp_path, line, metric, blamed
+):
+    path = tmp_path / "train.py"
+    path.write_text(CLASSES)
+    assert rule.from_metrics(stack(path, line), metric, [str(path)])[0].line == blamed
+
+
 OWN_STEP = """\
 class Tagger(Model):
     def __init__(self):

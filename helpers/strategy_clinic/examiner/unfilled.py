@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from ..observer.events import (
     CheckpointRestored,
     Loaded,
     ModelCalled,
+    ModelUsed,
     Owner,
     Saved,
     VariablesKept,
@@ -37,24 +39,36 @@ def is_used_as_made(recording: Recording, load: VariablesKept) -> bool:
 
     A new head, which is trained after the load, is no such weight.
     """
-    weights = weights_of(recording, load) - recording.trained - recording.written
-    calls = recording.of(ModelCalled, after=load)
-    is_called = any(weights & {*call.variables} for call in calls)
+    weights = kept_weights(recording, load) - recording.trained - recording.written
+    called = {each for call in recording.of(ModelCalled, after=load) for each in call.variables}
+    called |= {each for use in recording.of(ModelUsed, after=load) for each in use.variables}
+    is_called = bool(weights & called)
     return recording.finished and not (load.fitting or load.skipped) and is_called
 
 
-def weights_of(recording: Recording, load: VariablesKept) -> set[int]:
-    return {each for each in load.kept if recording.maker_of(each) is Owner.LAYER}
+def kept_weights(recording: Recording, load: VariablesKept) -> set[int]:
+    return of_layers(recording, load.kept)
+
+
+def filled_weights(recording: Recording, load: VariablesKept) -> set[int]:
+    loads = [each for each in recording.of(Loaded) if each.path == load.path]
+    filled = {number for each in loads for number in each.variables} - {*load.kept}
+    return of_layers(recording, filled)
+
+
+def of_layers(recording: Recording, numbers: Iterable[int]) -> set[int]:
+    return {each for each in numbers if recording.maker_of(each) is Owner.LAYER}
 
 
 def save_without(recording: Recording, load: VariablesKept) -> Saved | None:
-    """Returns the save of the file, if it left out variables of the program that are shaped like those that got nothing."""
-    wanted = Counter(recording.shapes_of(weights_of(recording, load)))
+    """Returns the save of the file if what was saved has as many weights of these shapes: it left out those that got nothing."""
+    weights = kept_weights(recording, load) | filled_weights(recording, load)
+    wanted = Counter(recording.shapes_of(weights))
     saves = [(recording, each) for each in recording.of(Saved, until=load)]
     if before := recording.before:
         saves += [(before, each) for each in before.of(Saved)]
     for run, save in saves:
-        omitted = Counter(run.shapes_of(each.number for each in save.omitted))
-        if save.path == load.path and wanted and wanted <= omitted:
+        numbers = {*save.variables, *(each.number for each in save.omitted)}
+        if save.path == load.path and wanted <= Counter(run.shapes_of(of_layers(run, numbers))):
             return save
     return None

@@ -16,7 +16,7 @@ from ...examiner.blame import (
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, observed, rule
-from ...examiner.unfilled import is_filled_later, is_used_as_made, save_without
+from ...examiner.unfilled import filled_weights, is_filled_later, is_used_as_made, save_without
 from ...observer.events import Frame, GradientsApplied, ModelCalled, Stack, VariablesKept
 
 OF_ONE_LAYER = 2  # variables: a kernel and a bias
@@ -29,14 +29,15 @@ def filled_in_part(recording: Recording) -> Iterator[Finding]:
         kept = load.fitting or load.kept
         if not load.location or is_filled_later(recording, load):
             continue
-        is_lacking = is_used_as_made(recording, load) and not save_without(recording, load)
+        is_partial = bool(filled_weights(recording, load)) and not save_without(recording, load)
+        is_lacking = is_partial and is_used_as_made(recording, load)
         if is_misplaced(recording, load) or is_left_random(recording, load) or is_lacking:
             first = recording.name_of(kept[0])
             message = f"{len(kept)} variables kept their values when this was loaded, and {load.filled} got theirs"
             reason = (
                 "the file has values of their shapes that went nowhere"
                 if load.fitting
-                else "the file has none for them"
+                else "what was saved has none for them"
                 if is_lacking
                 else "the file has other shapes for them"
             )

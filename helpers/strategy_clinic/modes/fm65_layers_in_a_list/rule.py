@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
-from ...examiner.unfilled import is_filled_later, is_used_as_made, save_without, weights_of
+from ...examiner.unfilled import (
+    filled_weights,
+    is_filled_later,
+    is_used_as_made,
+    kept_weights,
+    save_without,
+)
 from ...observer.events import SaveKind, VariablesKept
 
 
@@ -15,8 +21,10 @@ def layers_left_out(run: Recording) -> Iterator[Finding]:
         save = save_without(run, load)
         if not save or save.kind is not SaveKind.CHECKPOINT or run.keras != 3:
             continue
+        if not filled_weights(run, load):
+            continue  # a checkpoint without any weights of the model
         if is_used_as_made(run, load) and not is_filled_later(run, load):
-            count, first = len(weights_of(run, load)), run.name_of(min(weights_of(run, load)))
+            count, first = len(kept_weights(run, load)), run.name_of(min(kept_weights(run, load)))
             message = (
                 f"the checkpoint lacks {count} weights of the model, which is called after a restore with these as they were "
                 "made: a checkpoint does not follow layers of Keras 3 in a list or a dictionary"

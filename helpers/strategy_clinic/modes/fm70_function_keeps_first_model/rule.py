@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from ...examiner.blame import function_at
+from ...examiner.blame import function_at, innermost
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import line_of, observed, rule
@@ -30,11 +30,12 @@ def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
         return
     for first in run.of(GradientsApplied):
         made = run.of(VariableMade, after=first)
-        weights = again(run, made, Owner.LAYER, first.optimizer.trains)
+        classes = classes_around(first.location)
+        weights = again(run, made, Owner.LAYER, first.optimizer.trains, classes)
         filled = {each.number for each in run.of(VariableWritten) if each.writer is Owner.USER}
         filled |= {number for each in run.of(Loaded) for number in each.variables}
-        is_made_again = weights and again(run, made, Owner.OPTIMIZER, first.optimizer.variables)
-        if is_made_again and not filled & {each.number for each in weights}:
+        slots = again(run, made, Owner.OPTIMIZER, first.optimizer.variables, classes)
+        if weights and slots and not filled & {each.number for each in weights}:
             yield observed(
                 "fm70",
                 run,
@@ -47,15 +48,32 @@ def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
 
 
 def again(
-    run: Recording, made: list[VariableMade], maker: Owner, first: tuple[int, ...]
+    run: Recording,
+    made: list[VariableMade],
+    maker: Owner,
+    first: tuple[int, ...],
+    classes: set[str],
 ) -> list[VariableMade]:
-    """Returns what was made later at the lines of the first, if nothing of it is trained or used by an optimizer that trains."""
+    """Returns what was made later as the first, if nothing of it is trained or used by an optimizer that trains.
+
+    That is by the same calls, as in a loop, or by a method of the class of the step, which may be called from elsewhere.
+    """
     used = {each for update in run.of(GradientsApplied) for each in update.optimizer.variables}
     used |= run.trained
     used |= {part for each in used if (one := run.variable(each)) for part in one.parts}
-    places = {run.location_of(number)[:1] for number in first} - {()}
-    later = [each for each in made if each.maker is maker and each.location[:1] in places]
+    places = {run.location_of(number) for number in first} - {()}
+    own = {stack[0] for stack in places if classes_around(stack[:1]) & classes}
+    later = [
+        each
+        for each in made
+        if each.maker is maker and (each.location in places or {*each.location[:1]} & own)
+    ]
     return later if not used & {each.number for each in later} else []
+
+
+def classes_around(stack: Stack) -> set[str]:
+    found = [innermost(frame, ast.ClassDef) for frame in stack]
+    return {each.name for each in found if each}
 
 
 def traced_function(stack: Stack) -> Stack:
