@@ -24,10 +24,11 @@ def layers_left_out(run: Recording) -> Iterator[Finding]:
         if not filled_weights(run, load):
             continue  # a checkpoint without any weights of the model
         if is_used_as_made(run, load) and not is_filled_later(run, load):
-            count, first = len(kept_weights(run, load)), run.name_of(min(kept_weights(run, load)))
+            weights = kept_weights(run, load)
+            first = run.name_of(min(weights))
             message = (
-                f"the checkpoint lacks {count} weights of the model, which is called after a restore with these as they were "
-                "made: a checkpoint does not follow layers of Keras 3 in a list or a dictionary"
+                f"the checkpoint lacks {len(weights)} weights of the model, which is called after a restore with these as they "
+                "were made: a checkpoint does not follow layers of Keras 3 in a list or a dictionary"
             )
             yield observed("fm65", run, save.made_at or save.location, message, f"{first} is one")
             return

@@ -38,10 +38,8 @@ def is_weight(made: VariableMade) -> bool:
 
 def is_made_by_layer(made: VariableMade) -> bool:
     """Tells whether this is in the method `build`, or in one of a class that has a method `call`, as layers and models do."""
-    function, around = (
-        function_at(made.location[0]),
-        innermost(made.location[0], ast.ClassDef),
-    )
+    function = function_at(made.location[0])
+    around = innermost(made.location[0], ast.ClassDef)
     methods = (
         [each.name for each in around.body if isinstance(each, ast.FunctionDef)] if around else []
     )

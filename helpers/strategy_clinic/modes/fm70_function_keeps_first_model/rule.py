@@ -28,12 +28,12 @@ def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
     whole = run.role in (Role.WATCHED, Role.COMPARED) and run.finished
     if not whole or not any(each.graph_calls for each in run.of(StepsCounted)):
         return
+    filled = {each.number for each in run.of(VariableWritten) if each.writer is Owner.USER}
+    filled |= {number for each in run.of(Loaded) for number in each.variables}
     for first in run.of(GradientsApplied):
         made = run.of(VariableMade, after=first)
         classes = classes_around(first.location)
         weights = again(run, made, Owner.LAYER, first.optimizer.trains, classes)
-        filled = {each.number for each in run.of(VariableWritten) if each.writer is Owner.USER}
-        filled |= {number for each in run.of(Loaded) for number in each.variables}
         slots = again(run, made, Owner.OPTIMIZER, first.optimizer.variables, classes)
         if weights and slots and not filled & {each.number for each in weights}:
             yield observed(
