@@ -1,6 +1,7 @@
 """Recorded runs: what is kept of them, when they are out of date, and what happens where one is missing."""
 
 import dataclasses
+import math
 import re
 import sys
 from pathlib import Path
@@ -15,7 +16,14 @@ from strategy_clinic.examiner.recording import ProcessStacks, Role, ThreadStack
 from strategy_clinic.examiner.runs import plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
-from strategy_clinic.observer.events import Frame, Outcome, Started
+from strategy_clinic.observer.events import (
+    ExceptionRaised,
+    Frame,
+    ModelAnswered,
+    Outcome,
+    Sample,
+    Started,
+)
 
 # No program runs, so none needs a view of the file system, which takes a process.
 pytestmark = pytest.mark.usefixtures("quiet", "copied")
@@ -140,6 +148,16 @@ def test_files_of_a_folder_are_packed_and_read_as_before(program, tmp_path):
 
 
 # What is out of date
+
+
+def test_entries_of_samples_have_nine_digits_and_nothing_else_is_shorter():
+    told = 'prints {"entries": [0.1859825700521469]}'
+    sample = Sample(3.1658202009340752, (0.1859825700521469, -1.5, 1e-30, math.nan))
+    answer, raised = ModelAnswered((), sample), ExceptionRaised((), "ValueError", told, ())
+    plain = recordings.to_plain(run(answer, raised))
+    back, other = recordings.from_plain(plain).events
+    assert str(back.output.entries) == "(0.18598257, -1.5, 1e-30, nan)"
+    assert back.output.norm == sample.norm and other == raised
 
 
 @pytest.mark.parametrize("name", ["train.py", "configuration.json"])

@@ -21,6 +21,7 @@ import hashlib
 import io
 import json
 import lzma
+import re
 import shutil
 import sys
 import sysconfig
@@ -44,6 +45,8 @@ from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.examiner.runs.workspace import Workspace
 from strategy_clinic.observer.events import plain
 
+# The entries of a sample, in the line of an event: a quotation mark in a text is written with a backslash.
+ENTRIES = re.compile(r'(?<="entries": \[)[^]]+')
 UNREAD = ("__pycache__", ".pytest_cache")  # folders that no run depends on
 PACKAGES = ("tensorflow", "keras")
 OBSERVER = (
@@ -216,11 +219,21 @@ def pack(folder: Path, names: Collection[str]) -> None:
 
 
 def to_plain(recording: Recording) -> dict[str, Any]:
-    """Returns a run as JSON has it; its events are lines."""
+    """Returns a run as JSON has it; its events are lines.
+
+    Nearly all numbers are entries of samples, from 32 bits, which nine digits tell apart: with all digits of a Python
+    number, the files would be half as large again.
+    """
     fields = {f.name: getattr(recording, f.name) for f in dataclasses.fields(recording)}
-    fields["events"] = "\n".join(event.to_json() for event in recording.events)
+    lines = "\n".join(event.to_json() for event in recording.events)
+    fields["events"] = ENTRIES.sub(in_nine_digits, lines)
     kept: dict[str, Any] = json.loads(json.dumps(fields, default=plain))
     return kept
+
+
+def in_nine_digits(entries: re.Match[str]) -> str:
+    numbers = [float(f"{each:.9g}") for each in json.loads(f"[{entries[0]}]")]
+    return json.dumps(numbers)[1:-1]
 
 
 def from_plain(fields: Mapping[str, Any]) -> Recording:
