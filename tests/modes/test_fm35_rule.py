@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from recorded import LINE, ended, found, modes, run, variable
-from strategy_clinic.observer.events import Frame, RestoredBeforeBuild
+from strategy_clinic.observer.events import ExceptionRaised, Frame, RestoredBeforeBuild
 
 
 def early(*numbers):
@@ -31,6 +31,10 @@ def test_nothing_was_made_after_a_restore():
 RESTORE, MAIN = ("load", 7), ("main", 30)
 
 
+def frames(places):
+    return tuple(Frame("/program/train.py", number, name) for name, number in places)
+
+
 @pytest.mark.parametrize(
     "restored_in, made_in, line",
     [
@@ -42,9 +46,28 @@ RESTORE, MAIN = ("load", 7), ("main", 30)
     ids=["called too early", "in one function", "in a constructor", "in others"],
 )
 def test_the_line_that_decides_about_the_order(restored_in, made_in, line):
-    def frames(places):
-        return tuple(Frame("/program/train.py", number, name) for name, number in places)
-
     made = variable(1, location=frames(made_in))
     restore = replace(early(1).restored_before_build[0], location=frames(restored_in))
     assert modes(run(made, ended(restored_before_build=(restore,)))) == [("fm35", line)]
+
+
+@pytest.mark.parametrize(
+    "restored_in, raised_in, mode, line",
+    [
+        ([RESTORE, MAIN], [("build", 12), ("main", 31)], "fm35", 30),
+        ([("build", 12), MAIN], [("build", 12), MAIN], "fm06", 12),
+    ],
+    ids=["where the variables are made", "by the restore itself"],
+)
+def test_a_value_that_does_not_fit_what_is_made_after_the_restore(
+    restored_in, raised_in, mode, line
+):
+    text = (
+        "ValueError: Cannot assign value to variable ' Variable:0': Shape mismatch."
+        "The variable shape (3, 6), and the assigned value shape (6,) are incompatible."
+    )
+    raised = ExceptionRaised(frames(raised_in), "ValueError", text, ())
+    made = variable(1, location=frames([("build", 12), ("main", 31)]))
+    restore = replace(early(1).restored_before_build[0], location=frames(restored_in))
+    first = modes(run(made, raised, ended(restored_before_build=(restore,))))[0]
+    assert first == (mode, line)
