@@ -4,8 +4,20 @@ from dataclasses import replace
 
 import edited_programs
 import pytest
-from recorded import LINE, OTHER, loaded, modes, omitted, run, saved, updated, variable, written
-from strategy_clinic.observer.events import ModelCalled, SaveKind, VariablesKept
+from recorded import (
+    LINE,
+    OTHER,
+    loaded,
+    modes,
+    omitted,
+    run,
+    saved,
+    stack,
+    updated,
+    variable,
+    written,
+)
+from strategy_clinic.observer.events import Held, ModelCalled, ProgramState, SaveKind, VariablesKept
 
 MODEL = [variable(number) for number in (1, 2, 11, 12)]  # a model, and another one of its class
 FILE = {"path": "ck-1", "made_at": LINE}
@@ -21,8 +33,10 @@ def judged(save, *events, keras=3):
     return [each for each in found if each[0] in ("fm06", "fm65")]
 
 
-def test_weights_that_the_save_had_left_out():
-    assert judged(WITHOUT, KEPT, CALLED) == [("fm65", 7)]
+@pytest.mark.parametrize("keras", [3, None])
+def test_weights_that_the_save_had_left_out(keras):
+    """The version of Keras is not always asked for: the installed one is Keras 3."""
+    assert judged(WITHOUT, KEPT, CALLED, keras=keras) == [("fm65", 7)]
 
 
 def test_weights_that_only_an_optimizer_had_saved():
@@ -58,6 +72,42 @@ def test_a_checkpoint_of_the_optimizer_alone():
 def test_what_follows_a_list(save, keras):
     """A file of weights, and a checkpoint of Keras 2."""
     assert [mode for mode, _ in judged(save, KEPT, CALLED, keras=keras)] == []
+
+
+# Trained weights that no file has
+
+TWO, FOUR = "(3,) 1 1; (3,) 2 2", "(3,) 1 1; (3,) 2 2; (3,) 3 3; (3,) 4 4"
+
+
+@pytest.mark.parametrize(
+    "call, value, mode",
+    [
+        ("Checkpoint(model=network)", FOUR, "fm65"),
+        ("Checkpoint(model=self.network)", FOUR, "fm65"),
+        ("Checkpoint(**dict(model=network))", FOUR, "fm65"),
+        ("Checkpoint(encoder=network.encoder)", FOUR, "fm05"),
+        ("Checkpoint(encoder=network)", TWO, "fm05"),
+        ("Checkpoint(step=step)", FOUR, "fm05"),
+    ],
+    ids=[
+        "a model",
+        "an attribute",
+        "in a dictionary",
+        "a part of it",
+        "a part of it that has all its weights",
+        "no model",
+    ],
+)
+@pytest.mark.parametrize("keras", [3, None])
+def test_what_the_checkpoint_was_given(call, value, mode, keras, tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(f"checkpoint = {call}\n")
+    left = [omitted(number=number, trained=True) for number in (11, 12)]
+    save = saved(held=[1, 2], left=left, made_at=stack(path, 1))
+    state = ProgramState(1, (Held(str(path), "", "network", value),))
+    trains = updated(trains=(1, 2, 11, 12))
+    found = modes(run(*MODEL, trains, state, save, keras=keras))
+    assert {name for name, _ in found} == {mode}
 
 
 # In real processes

@@ -87,3 +87,15 @@ def test_a_step_of_an_object_that_begins_again(following, is_wrong, tmp_path):
     line = text.splitlines().index("    def step(self):") + 1
     found = [(each.mode, each.line) for each in examination.findings]
     assert found == ([("fm70", line)] if is_wrong else [])
+
+
+@pytest.mark.parametrize(
+    "made", ["step = tf.function(lambda: strategy.run(inner))", "step = function(inner)", "step()"]
+)
+def test_the_line_that_makes_a_function_of_it(made, tmp_path):
+    """Where no decorator does: the first line of the program from the update outwards that calls `tf.function`."""
+    path = tmp_path / "train.py"
+    path.write_text(f"def inner():\n    update()\n\n\n{made}\n")
+    step = updated(variables=(4,), location=(Frame(str(path), 2, "inner"), Frame(str(path), 5, "")))
+    found = modes(run(strategy(), *FIRST, step, *LATER, counted()))
+    assert found == [("fm70", 2 if made == "step()" else 5)]

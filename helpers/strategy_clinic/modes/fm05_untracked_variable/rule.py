@@ -29,6 +29,7 @@ from ...examiner.restarts import (
     steps_at_end,
 )
 from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs
+from ...examiner.unfilled import layers_left_out, names_model_with
 from ...observer.events import (
     Ended,
     Frame,
@@ -70,6 +71,8 @@ def untracked_in(
         variable = recording.variables[omitted.number]
         if made_in(variable) in variables or is_kept(variable.location[0], names):
             continue
+        if omitted.number in layers_left_out(recording, save):
+            continue  # the checkpoint was given its model
         beside = is_beside_model(save, omitted)
         reason = (
             Text("it is trained together with what is")
@@ -214,7 +217,9 @@ def model_left_out(recording: Recording) -> Iterator[Finding]:
         is_like_trained = recording.shapes_of(kept.kept) in [
             recording.shapes_of(numbers) for numbers in trained
         ]
-        if is_empty and is_like_trained and saves[-1].made_at and is_used_as_made(recording, kept):
+        if not is_empty or not is_like_trained or not is_used_as_made(recording, kept):
+            continue
+        if saves[-1].made_at and not names_model_with(recording, saves[-1], {*kept.kept}):
             yield observed(
                 "fm05",
                 recording,

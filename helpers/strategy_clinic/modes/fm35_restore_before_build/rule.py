@@ -23,7 +23,7 @@ def restored_early(recording: Recording) -> list[RestoredBeforeBuild]:
     return [early for early in found if early.numbers and early.location]
 
 
-@reclassify("fm06")
+@reclassify("fm06", "fm35")
 def where_variables_are_made(
     recording: Recording, mode: str, raised: ExceptionRaised, stack: Stack
 ) -> str:

@@ -1,4 +1,4 @@
-"""Checks fm65: a checkpoint of a Keras 3 model without layers of it, which are used after a restore as they were made."""
+"""Checks fm65: a checkpoint of a Keras 3 model without layers of it, which a program has no other file of."""
 
 from collections.abc import Iterator
 
@@ -10,25 +10,69 @@ from ...examiner.unfilled import (
     is_filled_later,
     is_used_as_made,
     kept_weights,
+    layers_left_out,
+    names_model_with,
+    of_layers,
     save_without,
 )
-from ...observer.events import SaveKind, VariablesKept
+from ...observer.events import CheckpointRestored, Saved, SaveKind, VariableRead, VariablesKept
+
+REASON = "a checkpoint does not follow layers of Keras 3 in a list or a dictionary"
 
 
-@rule("fm65", explains_divergence=False, finds_own_program=False)
-def layers_left_out(run: Recording) -> Iterator[Finding]:
+@rule("fm65", explains_divergence=False)
+def used_as_made(run: Recording) -> Iterator[Finding]:
+    """Checks what a restore leaves as it was made, and nothing fills later."""
     for load in run.of(VariablesKept):
-        save = save_without(run, load)
-        if not save or save.kind is not SaveKind.CHECKPOINT or run.keras != 3:
-            continue
-        if not filled_weights(run, load):
-            continue  # a checkpoint without any weights of the model
-        if is_used_as_made(run, load) and not is_filled_later(run, load):
+        save = lacking(run, load)
+        if save and is_used_as_made(run, load) and not is_filled_later(run, load):
             weights = kept_weights(run, load)
             first = run.name_of(min(weights))
             message = (
                 f"the checkpoint lacks {len(weights)} weights of the model, which is called after a restore with these as they "
-                "were made: a checkpoint does not follow layers of Keras 3 in a list or a dictionary"
+                f"were made: {REASON}"
             )
+            yield observed("fm65", run, save.made_at or save.location, message, f"{first} is one")
+            return
+
+
+def lacking(run: Recording, load: VariablesKept) -> Saved | None:
+    """Returns the checkpoint that was loaded, if it was given a model with what the load leaves as it was."""
+    if filled_weights(run, load):
+        save = save_without(run, load)
+        return save if save and save.kind is SaveKind.CHECKPOINT and run.keras != 2 else None
+    saves = [save for save in run.of(Saved, until=load) if save.path == load.path]
+    weights = kept_weights(run, load)
+    return saves[-1] if saves and weights and names_model_with(run, saves[-1], weights) else None
+
+
+@rule("fm65", explains_divergence=False)
+def restored_from_nothing(run: Recording) -> Iterator[Finding]:
+    """Checks a restore of a model from a checkpoint that was given one, too, and has no weights at all."""
+    for restore in run.of(CheckpointRestored):
+        saves = [save for save in run.of(Saved, until=restore) if save.path == restore.path]
+        weights = of_layers(run, restore.variables) - run.trained - run.written
+        read = {each.number for each in run.of(VariableRead, after=restore)}
+        if not saves or not weights & read or of_layers(run, saves[-1].variables):
+            continue
+        if names_model_with(run, saves[-1], weights):
+            place = saves[-1].made_at or saves[-1].location
+            message = (
+                f"the checkpoint has none of the {len(weights)} weights of the model: {REASON}"
+            )
+            proof = f"{run.name_of(min(weights))} is read after the restore, as it was made"
+            yield observed("fm65", run, place, message, proof)
+            return
+
+
+@rule("fm65", explains_divergence=False)
+def trained_and_left_out(run: Recording) -> Iterator[Finding]:
+    """Checks for trained weights that no file has, and that the checkpoint seems to have."""
+    saves = run.of(Saved)
+    held = {number for save in saves for number in save.variables}
+    for save in saves:
+        if weights := layers_left_out(run, save) - held:
+            message = f"the checkpoint lacks {len(weights)} trained weights of the model: {REASON}"
+            first = run.name_of(min(weights))
             yield observed("fm65", run, save.made_at or save.location, message, f"{first} is one")
             return

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from ...examiner.blame import function_at, innermost
+from ...examiner.blame import called_at, function_at, innermost
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import line_of, observed, rule
@@ -77,9 +77,11 @@ def classes_around(stack: Stack) -> set[str]:
 
 
 def traced_function(stack: Stack) -> Stack:
-    """Returns the line of the function that `tf.function` decorates; else the one that updates the weights."""
+    """Returns the line of the function that `tf.function` decorates, or is given; else the one that updates the weights."""
     for i, frame in enumerate(stack):
         function = function_at(frame)
+        if "function" in called_at(frame):
+            return stack[i:]
         if isinstance(function, ast.FunctionDef) and any(map(is_traced, function.decorator_list)):
             return (Frame(frame.path, function.lineno, function.name), *stack[i:])
     return stack
