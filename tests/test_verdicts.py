@@ -219,6 +219,23 @@ def test_the_name_of_a_node_is_not_what_happened():
     assert last_line(ValueError(text)) == "End of sequence"
 
 
+@pytest.mark.parametrize("indent", ["", "    "])
+def test_values_for_replicas_that_a_message_quotes_take_one_line(indent):
+    """A message from traced code is indented."""
+    value = 'PerReplica:{\n      0: Tensor("a:0")\n}'.replace("\n", f"\n{indent}")
+    told = f"{indent}Only tensors may be passed: {value} (of type PerReplica)"
+    assert (
+        last_line(ValueError(told))
+        == "Only tensors may be passed: PerReplica:{…} (of type PerReplica)"
+    )
+
+
+def test_of_an_object_that_a_checkpoint_quotes_its_path_is_told():
+    where = "Unresolved object in checkpoint (root).optimizer._variables.2"
+    text = f'{where}: attributes {{\n  name: "VARIABLE_VALUE"\n}}\nhas_checkpoint_values {{\n  value: true\n}}\n'
+    assert last_line(AssertionError(text)) == where
+
+
 def test_the_useful_line_names_no_device():
     node = "{{function_node __wrapped__AddN_N_2_device_/job:localhost/task:0/device:CPU:0}} "
     assert last_line(ValueError(f"{node}must have the same size")) == "must have the same size"

@@ -545,6 +545,29 @@ model.save("last.keras")
 """
 GOES_ON_FROM_LAST = SAVES_LAST.replace('    model.compile("adam", "mse")  # wrong\n', "")
 
+COUNTS_ALONE = """
+import tensorflow as tf
+x, y = tf.random.stateless_normal((8, 3), (1, 2)), tf.ones((8, 1))
+model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+optimizer = tf.keras.optimizers.SGD(0.05)
+epoch = tf.Variable(0)
+checkpoint = tf.train.Checkpoint(epoch=epoch)  # wrong
+manager = tf.train.CheckpointManager(checkpoint, "saved", 2)
+checkpoint.restore(manager.latest_checkpoint)
+@tf.function
+def step():
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x) - y))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    return loss
+while int(epoch.numpy()) < 6:
+    print(float(step()), float(step()))
+    epoch.assign_add(1)
+    manager.save()
+"""
+COUNTS_BESIDE = COUNTS_ALONE.replace("epoch=epoch)  # wrong", "epoch=epoch, model=model)")
+
 
 # These look for what they save before they save anything, so that one restart is made without being asked. Others are restarted
 # at several moments.
@@ -588,6 +611,8 @@ UNASKED = (
         (PRINTS_ON, 3, "fm05"),
         (SAVES_LAST, 3, "fm29"),
         (GOES_ON_FROM_LAST, 3, "fm29"),
+        (COUNTS_ALONE, 3, "fm05"),
+        (COUNTS_BESIDE, 3, "fm05"),
     ],
     ids=[
         "a late checkpoint without the optimizer",
@@ -615,6 +640,8 @@ UNASKED = (
         "prints the count as it goes on",
         "saves at its end, and compiles again",
         "saves at its end",
+        "saves its count alone",
+        "saves its count and the model, and not the optimizer, which keeps nothing",
     ],
 )
 def test_what_a_program_does_with_its_saves_when_it_is_started_again(

@@ -275,10 +275,15 @@ def failure(run: Recording, whole: Recording) -> Finding | Note:
 
 
 def begins_from_zero(run: Recording, whole: Recording) -> bool:
+    return begins_as_made(run, whole) and not loads_at_start(run)
+
+
+def begins_as_made(run: Recording, whole: Recording) -> bool:
+    """Tells whether what is trained has the values before the first step that it has in a run from the beginning."""
     mine, theirs = initial_values(run), initial_values(whole)
     if not mine or [shape for _, shape, _ in mine] != [shape for _, shape, _ in theirs]:
         return False
-    return furthest(mine, theirs, 0.0) is None and not loads_at_start(run)
+    return furthest(mine, theirs, 0.0) is None
 
 
 def initial_values(run: Recording) -> Values:

@@ -14,7 +14,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # with which Keras begins some messages
 NUMBERS = re.compile(r"\[[\[\]\s\d.,e+-]*\]")  # the values of an array that a message quotes
 ON_NEXT_LINE = re.compile(r"\n\s*(?=array\(|\[\.\.\.\])")
 # A value for each replica that a message quotes takes several lines, of which the last goes on with the message.
-OF_REPLICAS = re.compile(r"PerReplica:\{\n(?:(?!PerReplica:).)*?\n\}", re.DOTALL)
+OF_REPLICAS = re.compile(r"PerReplica:\{\n(?:(?!PerReplica:).)*?\n\s*\}", re.DOTALL)
 # After what happened, some messages list arguments, objects, or the code that is meant.
 APPENDIX = re.compile(
     r"\n\s*\n\s*(?:Call a|A)rguments received by|\n\s*with strategy\.scope\(\):\n"
@@ -25,6 +25,7 @@ REASON = re.compile(
     r"|No OpKernel was registered to support Op '\w+'"
     r"|Unsuccessful TensorSliceReader constructor: .+"
     r"|A total of \d+ objects could not be loaded\. .+"
+    r"|Unresolved object in checkpoint \S+(?=: attributes \{)"
     r"|Value for attr '\w+' of \w+ is not in the list of allowed values"
 )
 

@@ -20,14 +20,16 @@ from ...examiner.findings import (
 )
 from ...examiner.printed import NUMBER, is_comparable, program_files
 from ...examiner.recording import Recording, Role
-from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.restarts import (
+    begins_as_made,
+    last_saved,
     loads_at_start,
     lost_at_restart,
     makes_all_steps_again,
     resumed,
     steps_at_end,
 )
+from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs
 from ...examiner.unfilled import layers_left_out, names_model_with
 from ...observer.events import (
@@ -46,6 +48,7 @@ from ...observer.events import (
     SavedAgain,
     SaveKind,
     Stack,
+    StepEnded,
     VariableMade,
     VariableRead,
     VariablesKept,
@@ -151,6 +154,22 @@ def is_kept(made: Frame, kept: Collection[Key]) -> bool:
 @rule_of_runs("fm05", explains_divergence=False, last=True)
 def lost_after_restart(runs: Runs) -> Iterator[Finding]:
     yield from lost_at_restart(runs.recordings, "fm05", lambda lost: not is_best_value(lost))
+
+
+@rule("fm05", explains_divergence=False)
+def weights_left_out(run: Recording) -> Iterator[Finding]:
+    """Checks whether a restart goes on from a checkpoint of other things with the weights as they were made."""
+    steps, loads = run.of(StepEnded), loads_at_start(run)
+    if run.role is not Role.RESTARTED or not run.finished or not run.whole or not steps:
+        return
+    if not loads or not run.is_before(loads[0], steps[0]) or not begins_as_made(run, run.whole):
+        return
+    stopped, save, holder = last_saved(run)
+    is_without = save.kind is SaveKind.CHECKPOINT and not stopped.trained & {*save.variables}
+    if is_without and not layers_left_out(stopped, save):
+        message = f"the checkpoint has none of the trained weights: started again, it goes on from {loads[0].path} "
+        message += "with these as they were made"
+        yield finding_of_restart(run, holder, message, mode="fm05")
 
 
 @rule("fm05", explains_divergence=False)
