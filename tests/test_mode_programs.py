@@ -45,7 +45,7 @@ def programs_of(mode) -> dict[str, str]:
 
 
 def own_setup(mode: str) -> Setup:
-    page = sources.notebook_of(files.mode_pages()[mode])
+    page = sources.percent_notebook((files.mode_folder(mode) / "page.py").read_text())
     return store.own_setup(page, store.parameters_of(page)["keras"])
 
 
