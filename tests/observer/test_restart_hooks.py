@@ -107,6 +107,7 @@ IN_SAVES = """
 """
 
 
+@pytest.mark.slow
 def test_a_process_is_killed_between_the_first_byte_and_the_end_of_a_save(tmp_path):
     script = [sys.executable, "-c", textwrap.dedent(IN_SAVES)]
     assert subprocess.run(script, cwd=tmp_path).returncode == -9
@@ -129,6 +130,7 @@ FORKED = """
 """
 
 
+@pytest.mark.slow
 def test_a_program_is_killed_with_the_process_that_saves(tmp_path):
     script = [sys.executable, "-c", textwrap.dedent(FORKED)]
     assert subprocess.run(script, cwd=tmp_path, timeout=20).returncode == -9
