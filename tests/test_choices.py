@@ -1,6 +1,5 @@
 """Which parameters the panel and the site offer, and which value a control takes when another one changes."""
 
-
 import pytest
 from strategy_clinic.base import files
 from strategy_clinic.modes import registry

@@ -106,6 +106,7 @@ def test_the_command_itself_says_it_without_a_traceback(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_rendering_twice_gives_the_same_bytes(project):
     """Pictures included; on one machine, since a picture may differ with the version that drew it."""
     paths = [

@@ -462,16 +462,14 @@ def test_without_landlock_the_standard_library_may_ask_the_system(world):
 
 
 @pytest.mark.slow
-def test_what_tensorflow_writes_is_redirected(world):
-    checkpoints = world.here / "checkpoints"
-    prepare = """
-        import tensorflow as tf
-        value = tf.Variable(1.0)
-        manager = tf.train.CheckpointManager(tf.train.Checkpoint(value=value), here + "/checkpoints", 2)
-        for _ in range(3): value.assign_add(1.0); manager.save()
-        """
-    program = BEGINNING + textwrap.dedent(prepare)
-    subprocess.run([sys.executable, "-c", program, str(world.here)], check=True)
+def test_what_tensorflow_writes_is_redirected(world, started):
+    import tensorflow as tf
+
+    checkpoints, value = world.here / "checkpoints", tf.Variable(1.0)
+    manager = tf.train.CheckpointManager(tf.train.Checkpoint(value=value), str(checkpoints), 2)
+    for _ in range(3):
+        value.assign_add(1.0)
+        manager.save()
     world.before = listing(world.outside)
     text = """
         import glob
