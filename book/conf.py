@@ -3,8 +3,11 @@
 import sys
 from pathlib import Path
 
-from strategy_clinic import book
 from strategy_clinic.base import outcomes
+from strategy_clinic.base.quick_imports import without_grammars
+
+with without_grammars():
+    from strategy_clinic import book
 
 book.prepare(Path(__file__).parent / "notebooks")
 

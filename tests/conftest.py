@@ -11,19 +11,19 @@ import pytest
 from project_copy import RestoredFolder, copy_project
 from replayed import examinations  # noqa: F401 - a fixture of every test
 from strategy_clinic.base import files
+from strategy_clinic.base.quick_imports import without_grammars
 from strategy_clinic.examiner.runs import workspace
 from strategy_clinic.forkserver import server
 from strategy_clinic.modes import groups
 from strategy_clinic.processes import python_process
 from strategy_clinic.processes.view import NoView
-from strategy_clinic.rendering import sources
 from strategy_clinic.setups import parameters
 from strategy_clinic.triage import known_errors, page_messages, report_text, similarity, wordings
 
-pytest.register_assert_rewrite("law")  # so that a law that fails shows its problems
+with without_grammars():
+    from strategy_clinic.rendering import sources
 
-# What nbformat imports makes 38 grammars from this, where it is installed: 3 s for a kind of address that no schema here has.
-sys.modules.setdefault("rfc3987_syntax", None)
+pytest.register_assert_rewrite("law")  # so that a law that fails shows its problems
 
 ROOT = Path(__file__).parents[1]
 # Cells that run programs under many setups.

@@ -3,8 +3,6 @@
 import os
 import shutil
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -36,62 +34,50 @@ def not_copied(folder: str, names: list[str]) -> set[str]:
     return NOT_COPIED(folder, names) | (left & set(names))
 
 
-@dataclass(frozen=True)
-class Kept:
-    """What a path was when it was kept; of a folder `contents` is None, and only the mode counts."""
-
-    contents: bytes | None
-    stamp: tuple[int, ...]
-
-
 class RestoredFolder:
     """A folder that can be made again what it was, in every file and in every folder below it."""
 
     def __init__(self, folder: Path):
         self.folder = str(folder)
-        self.kept = {path: kept(path) for path, _ in entries(self.folder)}
+        self.stamps = stamps(self.folder)
+        self.contents = {path: Path(path).read_bytes() for path in self.stamps if not is_dir(path)}
 
     def restore(self) -> list[str]:
         """Undoes what was changed, which it returns: paths that are new, gone or no longer the same."""
-        found = dict(entries(self.folder))
-        changed = {path for path in found if not self.is_kept(path, found[path])}
+        found = stamps(self.folder)
+        changed = {path for path, _ in found.items() - self.stamps.items()}
+        replaced = [path for path in changed if is_dir(path)]
         for path in changed:
             remove(path)
-        gone = self.kept.keys() & changed | self.kept.keys() - found.keys()
-        if any(stat.S_ISDIR(found[path].st_mode) for path in changed):  # with what was in it
-            gone = {path for path in self.kept if not os.path.lexists(path)}
+        gone = self.stamps.keys() & changed | self.stamps.keys() - found.keys()
+        if replaced:  # with what was in it
+            gone = {path for path in self.stamps if not os.path.lexists(path)}
         for path in sorted(gone):  # a folder before what is in it
             self.write(path)
         return [os.path.relpath(path, self.folder) for path in sorted(changed | gone)]
 
-    def is_kept(self, path: str, status: os.stat_result) -> bool:
-        return path in self.kept and self.kept[path].stamp == stamp(status)
-
     def write(self, path: str) -> None:
         """Makes one file or folder as it was, with its old time, so that no later change has the same stamp."""
-        was = self.kept[path]
-        if was.contents is None:
-            os.mkdir(path)
+        was = self.stamps[path]
+        if path in self.contents:
+            Path(path).write_bytes(self.contents[path])
+            os.utime(path, ns=(was[2], was[2]))
         else:
-            Path(path).write_bytes(was.contents)
-            os.utime(path, ns=(was.stamp[2], was.stamp[2]))
-        os.chmod(path, stat.S_IMODE(was.stamp[0]))
-        self.kept[path] = Kept(was.contents, stamp(os.lstat(path)))
+            os.mkdir(path)
+        os.chmod(path, stat.S_IMODE(was[0]))
+        self.stamps[path] = stamp(os.lstat(path))
 
 
-def entries(folder: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yields everything below a folder; links are not followed."""
-    with os.scandir(folder) as found:
-        for entry in found:
-            yield entry.path, entry.stat(follow_symlinks=False)
-            if entry.is_dir(follow_symlinks=False):
-                yield from entries(entry.path)
-
-
-def kept(path: str) -> Kept:
-    status = os.lstat(path)
-    contents = None if stat.S_ISDIR(status.st_mode) else Path(path).read_bytes()
-    return Kept(contents, stamp(status))
+def stamps(folder: str) -> dict[str, tuple[int, ...]]:
+    """Returns the stamp of everything below a folder; links are not followed."""
+    found, folders = {}, [folder]
+    for each in folders:
+        with os.scandir(each) as inside:
+            for entry in inside:
+                found[entry.path] = stamp(entry.stat(follow_symlinks=False))
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+    return found
 
 
 def stamp(status: os.stat_result) -> tuple[int, ...]:
@@ -101,8 +87,12 @@ def stamp(status: os.stat_result) -> tuple[int, ...]:
     return (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
+def is_dir(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
 def remove(path: str) -> None:
-    if os.path.isdir(path) and not os.path.islink(path):
+    if is_dir(path):
         shutil.rmtree(path)
     elif os.path.lexists(path):
         os.unlink(path)

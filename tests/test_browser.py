@@ -352,6 +352,8 @@ def open_by_key(page):
 
 
 BOOK += [f"notebooks/{Path(NOTEBOOK).stem}", "notebooks/examine_your_code"]
+# Pages of text, lists and a notebook, of which others are looked at.
+LIKE_OTHERS = ("how_to/examine", "errors/raises", "notebooks/examine_your_code")
 
 
 LOOKED_AT = [("light", "wide"), ("dark", "wide"), ("dark", "narrow"), ("light", "narrow")]
@@ -360,7 +362,7 @@ NEXT_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationF
 AXED = LOOKED_AT[::2]  # each colour scheme and each width once: axe takes longer than all the rest
 
 
-@pytest.mark.parametrize("name", BOOK)
+@pytest.mark.parametrize("name", [thorough(each) if each in LIKE_OTHERS else each for each in BOOK])
 def test_pages_of_the_book(reader, site, name):
     """Read from a folder, with no network: whole, as wide as the window, and with nothing to complain of."""
     reader.goto((site / f"{name}.html").as_uri())

@@ -41,8 +41,11 @@ def rows_of_this_project():
     settled.settled.cache_clear()
 
 
+STORED = record.records()[-1].cells
+
+
 def recorded(name: str) -> Result:
-    cell = record.records()[-1].cells[name]
+    cell = STORED[name]
     return Result(cell.outcome, cell.values, cell.says, cell.size, cell.in_turn, cell.rounding)
 
 
@@ -104,12 +107,14 @@ def rounds(cases: list[tuple[str, Result, str]]) -> list[list[tuple[str, Result,
     return runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", rounds(CASES), ids=["first", "second", "third", "fourth"])
 def test_an_item_passes_or_is_red(items, cases):
     ends, _ = items({name: result for name, result, _ in cases})
     assert ends == {name: outcome for name, _, outcome in cases}
 
 
+@pytest.mark.slow
 def test_what_is_red_says_what_was_found_and_expected_and_has_the_program(items):
     otherwise = replace(recorded(IN_TURN), says="weights 1, right 2")
     _, text = items({SAME: DIFFERS, KNOWN: otherwise})
@@ -121,6 +126,7 @@ def test_what_is_red_says_what_was_found_and_expected_and_has_the_program(items)
     assert "parts:" not in text
 
 
+@pytest.mark.slow
 def test_where_it_differs_first_is_told_if_it_is_asked_for(items):
     """Of a known error that is repaired the strict xfail tells; of one that is not, whoever asks for it."""
     _, text = items({SAME: DIFFERS, KNOWN: Result(Outcome.SAME)}, "--first-difference")
@@ -130,6 +136,7 @@ def test_where_it_differs_first_is_told_if_it_is_asked_for(items):
     assert f"parts: {KNOWN}" in text
 
 
+@pytest.mark.slow
 def test_another_backend_of_keras_ends_the_run_with_a_sentence(items, monkeypatch):
     monkeypatch.setattr(test_cells, "start", lambda keras: cells.require_tensorflow("jax"))
     ends, text = items({SAME: Result(Outcome.SAME), KNOWN: recorded(KNOWN)})
@@ -168,16 +175,15 @@ def test_a_mutation_of_what_is_expected_changes_an_outcome(mutation, monkeypatch
 
 def outcome_of(name: str, result: Result) -> tuple[object, ...]:
     """Returns how an item ends, and its marks, without a run of pytest."""
-    known = expected(name, record.records()[-1].cells)
+    known = expected(name, STORED)
     now = record.RecordedCell(name, "", **vars(result))
     marks = [mark.kwargs for mark in test_cells.xfail(known)]
     return known.is_met_by(now), known.is_known_error, str(marks)
 
 
 def test_a_strict_xfail_has_the_report_or_the_issue_in_its_reason():
-    stored = record.records()[-1].cells
-    names = [name for name in stored if name.endswith("/keras3")]
-    reasons = {each.reason for name in names if (each := expected(name, stored)).is_known_error}
+    names = [name for name in STORED if name.endswith("/keras3")]
+    reasons = {each.reason for name in names if (each := expected(name, STORED)).is_known_error}
     assert any(reason.startswith("keras#20582: ") for reason in reasons)
     assert any(reason.startswith("dropout_same_mask: ") for reason in reasons)
     assert all(re.match(r"[\w#]+: |https://", reason) for reason in reasons)
@@ -191,8 +197,8 @@ def test_a_cell_that_is_not_recorded_is_the_same_or_news():
 
 def test_an_error_that_not_each_run_shows_is_no_strict_xfail():
     name = "layer/DepthwiseConv2D/plain/fit/empty/x2/keras3"
-    assert not expected(name, record.records()[-1].cells).is_always_seen
-    assert expected(KNOWN, record.records()[-1].cells).is_always_seen
+    assert not expected(name, STORED).is_always_seen
+    assert expected(KNOWN, STORED).is_always_seen
 
 
 # The programs of cells
@@ -280,11 +286,10 @@ def test_programs_show_what_their_cells_do():
         env=environment,
     )
     outputs = json.loads(done.stdout.splitlines()[-1])
-    stored = record.records()[-1].cells
     for name, text in outputs.items():
         one, several = numbers(text)
         is_same = one == pytest.approx(several, abs=1e-4)
-        assert is_same is not stored[name].differs, text
+        assert is_same is not STORED[name].differs, text
 
 
 def numbers(text: str) -> list[list[object]]:

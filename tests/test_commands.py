@@ -94,6 +94,7 @@ def test_an_unwritable_folder_is_refused(tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.slow
 def test_the_command_itself_says_it_without_a_traceback(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "strategy_clinic", "run", "fm99"],
@@ -105,6 +106,7 @@ def test_the_command_itself_says_it_without_a_traceback(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_rendering_twice_gives_the_same_bytes(project):
     """Pictures included; on one machine, since a picture may differ with the version that drew it."""
     paths = [
@@ -199,6 +201,7 @@ def test_a_program_error_is_not_hidden(monkeypatch):
         cli.main(["atlas", "page.html"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option, logged", [([], False), (["-v"], True), (["--verbose"], True)])
 def test_nothing_is_logged_without_verbose(option, logged):
     command = [sys.executable, "-m", "strategy_clinic", "triage", *option]

@@ -90,6 +90,7 @@ def test_what_is_copied_into_the_image_is_small():
 WRITES_DOWN = '#!/bin/sh\necho "$(basename "$0") $*" >> {asked}\n'
 
 
+@pytest.mark.slow
 def test_each_step_runs_in_a_fresh_folder_with_an_emptied_environment(tmp_path):
     """pip, useradd, install and Python write down what they are asked; nothing of this machine's variables is there."""
     (tmp_path / "bin").mkdir()

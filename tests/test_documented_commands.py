@@ -40,10 +40,7 @@ RUN = {
     "clinic examine --python ../theirs/.venv/bin/python train.py": FAILS,
 }
 QUICK = list(RUN)[:5]
-USUAL = (
-    "clinic handout OUT fm39 fm37 fm25",
-    "clinic examine train.py",
-)
+USUAL = ("clinic handout OUT fm39 fm37 fm25",)
 CLUSTER = "test_grid.py::test_a_cluster_loses_nothing_when_a_worker_is_killed"
 SAME_AS_STORED = "test_records.py::test_check_of_an_unchanged_mode_finds_nothing"
 BENCHMARK = (

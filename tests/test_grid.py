@@ -148,6 +148,7 @@ def started(path: Path, out: Path, wanted: int):
     process.communicate()
 
 
+@pytest.mark.thorough
 def test_a_killed_command_is_taken_up_where_it_stopped(tmp_path):
     path, out = short(tmp_path, fixed="import time; time.sleep(1)"), tmp_path / "out"
     with started(path, out, 2) as process:

@@ -1,5 +1,6 @@
 """The page of the tables in a browser: light and dark, wide and narrow, and by keyboard."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from strategy_clinic.examiner.report import html as report
 from strategy_clinic.inside import html
 from strategy_clinic.panel.live_steps import steps_html
 from test_inside import LINE, A, seen, tables
+from thorough import mostly_thorough
 
 pytestmark = [*NEEDS, pytest.mark.slow]
 
@@ -63,10 +65,13 @@ def addresses(tmp_path_factory):
     return {name: (folder / f"{name}.html").as_uri() for name in PAGES}
 
 
-@pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", WIDTHS.values())
-def test_the_page_has_no_barrier_and_needs_no_other_file(chromium, addresses, scheme, width, name):
+# At least one of each width, scheme and page is always looked at.
+LOOKED_AT = [*itertools.product(WIDTHS.values(), SCHEMES, PAGES)]
+
+
+@pytest.mark.parametrize("looked_at", mostly_thorough(LOOKED_AT, *LOOKED_AT[::5]), ids=str)
+def test_the_page_has_no_barrier_and_needs_no_other_file(chromium, addresses, looked_at):
+    width, scheme, name = looked_at
     page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     requests = []
     page.on("request", lambda request: requests.append(request.url))

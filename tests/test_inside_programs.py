@@ -192,7 +192,8 @@ def test_of_steps_in_calls_of_their_own_no_sentence_is_said(tmp_path):
     assert TURNS not in tables.notes
 
 
-@pytest.mark.parametrize("width, weights", [(1000, 1_001_000), thorough(999, 0)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("width, weights", [(1000, 1_001_000), (999, 0)])
 def test_of_a_million_weights_norms_are_shown_and_a_sentence_says_so(width, weights, tmp_path):
     tables = fitted(tmp_path, width, 1, steps=1)
     said = [note for note in tables.notes if "norms are shown" in note]
@@ -332,6 +333,7 @@ def test_of_a_million_weights_norms_are_shown(tmp_path):
     assert longest == 24, "a strip of sums"
 
 
+@pytest.mark.thorough
 def test_steps_of_one_call_are_shown_one_by_one(tmp_path):
     """On Keras 2: on Keras 3, `fit` fails with two replicas."""
     tables = shown(tmp_path, LARGE.replace("EACH", "2"), keras=2)

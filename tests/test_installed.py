@@ -35,7 +35,10 @@ def stand_in(folder: Path, distribution: str, version: str):
     (described / "top_level.txt").write_text("tensorflow\n")
 
 
-@pytest.mark.parametrize("distribution", BUILDS)
+@pytest.mark.parametrize(
+    "distribution",
+    [BUILDS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in BUILDS[1:])],
+)
 @pytest.mark.parametrize("version, told", [("2.21.0", False), ("2.23.0.dev20261026", True)])
 def test_any_build_of_tensorflow_has_its_version(tmp_path, distribution, version, told):
     """An interpreter that sees the stand-in and the clinic, and none of this environment's packages."""

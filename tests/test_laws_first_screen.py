@@ -136,16 +136,16 @@ def law_way_on() -> list[str]:
     return problems
 
 
-def law_on_gpus() -> list[str]:
+def law_on_gpus() -> Iterator[str]:
     """A program that splits the CPU says in a comment what to write on GPUs, and its file does not."""
-    return [
+    return (
         f"{mode.id}: {cell.source.splitlines()[0]}"
         for source in mode_sources()
         for mode in [registry.read_mode(source)]
         for cell in sources.notebook_of(source).cells
         if sources.is_program(cell) and '_devices("CPU")' in cell.source.replace("'", '"')
         if cell.source.count("  # on GPUs: ") != 1
-    ]
+    )
 
 
 def law_message() -> Iterator[str]:

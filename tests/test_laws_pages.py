@@ -64,9 +64,8 @@ def law_rendered() -> Iterator[str]:
     return render.stale()
 
 
-def law_anatomy() -> list[str]:
+def law_anatomy() -> Iterator[str]:
     """Headings and tagged cells stand in the agreed order."""
-    problems = []
     for source in mode_sources():
         cells = sources.notebook_of(source).cells
         headings = [
@@ -79,8 +78,7 @@ def law_anatomy() -> list[str]:
             tag for cell in cells for tag in cell.metadata.get("tags", []) if tag in CELL_TAGS
         ]
         if headings != HEADINGS or tagged != CELL_TAGS:
-            problems.append(f"{files.page_name(source)}: {headings}, {tagged}")
-    return problems
+            yield f"{files.page_name(source)}: {headings}, {tagged}"
 
 
 def law_parameters() -> list[str]:
@@ -94,7 +92,7 @@ def law_parameters() -> list[str]:
 
 def parameter_names(source: Path) -> list[str]:
     names = []
-    for cell in sources.notebook_of(source).cells:
+    for cell in sources.percent_notebook(source.read_text()).cells:
         if "parameters" in cell.metadata.get("tags", []):
             body = ast.parse(cell.source).body
             names += [node.targets[0].id for node in body if isinstance(node.value, ast.Constant)]

@@ -45,7 +45,7 @@ def programs_of(mode) -> dict[str, str]:
 
 
 def own_setup(mode: str) -> Setup:
-    page = sources.notebook_of(files.mode_pages()[mode])
+    page = sources.percent_notebook((files.mode_folder(mode) / "page.py").read_text())
     return store.own_setup(page, store.parameters_of(page)["keras"])
 
 
@@ -233,7 +233,7 @@ def test_a_program_that_does_not_end_is_stopped(isolated, runs, monkeypatch):
     """After a second run, unless it is somebody else's."""
     once = mock.Mock(wraps=programs.run_once)
     monkeypatch.setattr(programs, "run_once", once)
-    run = run_program(job("import time\ntime.sleep(600)", seconds=3, isolated=isolated))
+    run = run_program(job("import time\ntime.sleep(600)", seconds=1, isolated=isolated))
     assert isinstance(run.error, TimeoutError) and not run.ended
     assert once.call_count == runs
 

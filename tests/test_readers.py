@@ -14,8 +14,9 @@ from strategy_clinic.base.display import MIME
 from strategy_clinic.panel.cards import NOTE
 
 bleach = pytest.importorskip("bleach")
-PAGES = ["00_start_here", "atlas", "fm01_host_read_in_replica", "fm25_load_outside_scope"]
-PAGES += ["fm26_replica_count_changed", "examine_your_code"]
+LONG_PAGES = ["atlas", "fm01_host_read_in_replica", "fm26_replica_count_changed"]
+PAGES = ["00_start_here", "fm25_load_outside_scope", "examine_your_code"]
+PAGES += [pytest.param(page, marks=pytest.mark.slow) for page in LONG_PAGES]
 KEPT = (
     "h1 h2 h3 h4 h5 h6 p a b i em strong code pre tt ul ol li dl dt dd blockquote hr br table thead tbody tr th td caption \
 img div span details summary sup sub"

@@ -117,6 +117,7 @@ def test_check_says_what_differs(few, capfd):
     assert len(failures(found["outputs"])) == 1
 
 
+@pytest.mark.thorough
 def test_failing_notebook_is_a_difference(few, capsys):
     changed(few / FM01, *FAILS_OTHERWISE)
     assert cli.main(["check", "fm01", "fm17", "--junit", str(few / "report.xml")]) == 1

@@ -42,6 +42,7 @@ def test_without_its_refusal_a_warning_is_dropped(source, monkeypatch):
     assert "UserWarning" not in rendered(source, monkeypatch, WARNED)
 
 
+@pytest.mark.slow
 def test_text_is_written_again_without_a_run(project, monkeypatch):
     """Outputs stay as they are stored; a notebook whose code has changed has to be run."""
     page = sources.sources(["fm25"])[0]

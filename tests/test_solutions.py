@@ -65,7 +65,6 @@ EXAMPLES = {f"{each.mode} {each.number}": each for each in examples()}
 ALL = {str(each): each for each in solutions()}
 USUAL = (
     "fm37 right for two devices alone",
-    "fm37 the bias is set before it is printed",
     "fm37 right, with another print at the end",
     "fm39 the last part alone, which has the largest value of these data",
 )

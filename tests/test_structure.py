@@ -248,7 +248,7 @@ def test_the_check_of_imports_can_fail(tmp_path):
 
 
 def modules_after(statement: str) -> set[str]:
-    slow = "sys.modules['rfc3987_syntax'] = None"  # see conftest
+    slow = "sys.modules['rfc3987_syntax'] = None"  # see quick_imports
     script = f"import sys\n{slow}\n{statement}\nprint(' '.join(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True

@@ -631,13 +631,20 @@ WANTED = [
     "check/loss/compute_loss in the scope/loop/even/x2/*",
     "check/steps/a loop/loop/even/x2/*",
 ]
+FEW = WANTED[::4]  # an optimizer, a layer and a check
 WORKERS = ["workers/MultiWorkerMirroredStrategy/plain/loop/even/x2/*"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "keras, wanted",
-    [(3, WANTED), thorough(2, WANTED), thorough(3, WORKERS), thorough(2, WORKERS)],
+    [
+        (3, FEW),
+        thorough(3, WANTED),
+        thorough(2, WANTED),
+        thorough(3, WORKERS),
+        thorough(2, WORKERS),
+    ],
 )
 def test_real_cells_have_the_results_of_the_record(keras, wanted):
     """Some cells with an error, with a difference and without."""

@@ -173,6 +173,7 @@ def found_by(result_of, count):
 CLIP, NUMBER = frozenset({"clipnorm=0.01"}), frozenset({f"loss: {ONE_NUMBER.source}"})
 
 
+@pytest.mark.slow
 def test_each_fault_is_found_once_as_its_smallest_program():
     result_of, run = wrong_if((CLIP, False), (NUMBER, False))
     first, second = found_by(result_of, 2)
@@ -187,6 +188,7 @@ def test_a_fault_of_two_choices_is_shrunk_to_both():
     assert found_by(wrong_if((both, False))[0], 1) == [both]
 
 
+@pytest.mark.slow
 def test_what_agrees_in_turn_hides_nothing_else():
     uneven, odd = frozenset({"rows: 29"}), frozenset({"rows: 29", "clipnorm=0.01"})
     result_of, _ = wrong_if((odd, False), (uneven, True))
@@ -200,6 +202,7 @@ def test_nothing_is_run_when_the_time_is_over(monkeypatch):
     assert run == []
 
 
+@pytest.mark.slow
 def test_each_finding_is_told_when_it_is_known_and_the_search_ends_with_the_time(monkeypatch):
     """By a clock that shows as many seconds as programs were run."""
     told = []

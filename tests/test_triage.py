@@ -279,6 +279,7 @@ def test_of_a_huge_text_no_more_is_read_than_of_a_long_one(name, ended_if_endles
     assert 0 <= classify.triage(text).confidence <= 1
 
 
+@pytest.mark.slow
 def test_of_a_huge_text_nothing_between_the_two_ends_counts():
     begin, end = "step 1: loss 0.5\n" * 20_000, "step 2: loss 0.5\n" * 20_000
     found = classify.triage(begin + ERRORS[6][1] + ERRORS[9][1] + end)
@@ -286,6 +287,7 @@ def test_of_a_huge_text_nothing_between_the_two_ends_counts():
     assert found.mode is None and found == classify.triage(f"{begin[:half]}\n{end[-half:]}")
 
 
+@pytest.mark.slow
 def test_random_bytes_and_random_pieces_never_raise():
     chance = random.Random(7)
     for _ in range(300):
@@ -297,5 +299,6 @@ def test_random_bytes_and_random_pieces_never_raise():
         assert json.loads(json.dumps(found.as_dict()))
 
 
+@pytest.mark.slow
 def test_an_error_at_the_end_of_a_huge_text_is_found():
     assert mode_of("step 1: loss 0.5\n" * 1_000_000 + ERRORS[6][1]) == "fm06"

@@ -29,6 +29,7 @@ def run(*arguments, text=b""):
     )
 
 
+@pytest.mark.slow
 def test_the_command_prints_mode_reason_notebook_and_fix():
     done = run(text=ERRORS[4][1].encode())
     said = done.stdout.decode()
@@ -38,6 +39,7 @@ def test_the_command_prints_mode_reason_notebook_and_fix():
     assert "notebooks/fm04_weights_path_refused.ipynb" in said
 
 
+@pytest.mark.slow
 def test_none_is_an_answer_too():
     done = run("-", text=OF_NO_MODE[0].encode())
     assert done.returncode == 0
@@ -53,6 +55,7 @@ def test_json_has_the_agreed_form(tmp_path):
     assert set(found["candidates"][0]) == {"mode", "score", "because"}
 
 
+@pytest.mark.slow
 def test_jsonl_answers_line_by_line():
     reports = [{"id": number, "text": text} for number, (_, text) in enumerate(ERRORS)]
     done = run("--jsonl", text="\n".join(map(json.dumps, reports)).encode())
@@ -210,6 +213,7 @@ def test_of_variables_the_types_are_told_and_no_values(shell):
     assert "hunter2" not in said and said.endswith("ZeroDivisionError: division by zero\n")
 
 
+@pytest.mark.slow
 def test_reports_can_be_scored(tmp_path):
     path = tmp_path / "reports.jsonl"
     rows = [{"id": 1, "label": "FM04", "text": ERRORS[4][1], "source": "a/b#1"}]

@@ -78,10 +78,12 @@ def share_found(change) -> float:
     return sum(right) / len(right)
 
 
+@pytest.mark.slow
 def test_a_wrong_letter_loses_hardly_a_message():
     assert share_found(wrong_in_the_middle) > 0.97
 
 
+@pytest.mark.slow
 def test_half_of_a_message_is_enough_for_most():
     assert share_found(second_half) > 0.8
 
@@ -101,7 +103,14 @@ def wrong_at_the_beginning(message: str) -> str:
     return f"{'and so on ' * 30}{message[:3]}zz{message[5:]}"
 
 
-@pytest.mark.parametrize("change", [wrong_in_the_middle, second_half, wrong_at_the_beginning])
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(wrong_in_the_middle, marks=pytest.mark.slow),
+        second_half,
+        pytest.param(wrong_at_the_beginning, marks=pytest.mark.slow),
+    ],
+)
 def test_the_index_names_all_that_a_text_nearly_has(change):
     every = wordings.wordings()
     index, said = near.index_of(every), 0

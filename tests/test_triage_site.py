@@ -134,12 +134,14 @@ def differing(data):
     return dict(zip(["", *CHANGES], differences((data, TEXTS), *changed), strict=True))
 
 
+@pytest.mark.slow
 @needs_node
 def test_the_site_answers_as_the_command_does(differing):
     assert len(TEXTS) > MANY
     assert differing[""] == []
 
 
+@pytest.mark.slow
 @needs_node
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_the_site_has_otherwise_is_seen(differing, name):

@@ -103,6 +103,7 @@ def kept(told):
 
 @live
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_healthy_program_and_its_folder_are_left_in_peace(forked):
     status, told = forked(TRAINING, "--restart")
     assert (status, told["findings"]) == (0, [])

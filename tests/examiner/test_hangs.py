@@ -77,6 +77,7 @@ def test_a_worker_that_was_killed_is_named(examined):
     assert (status, "was ended by SIGKILL, as the system does" in words) == (1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.replayed
 @pytest.mark.parametrize(
     "text, said",

@@ -76,6 +76,7 @@ def test_a_folder_is_copied_with_what_it_reaches(program, copied):
         assert (sandbox.folder / "../data").read_text() == "numbers"
 
 
+@pytest.mark.slow
 def test_what_is_large_in_a_folder_is_linked_and_not_changed(program, copied, monkeypatch):
     """A folder of data, or of a tracker's runs, would be copied for minutes; what is written there is kept apart."""
     monkeypatch.setattr(folder, "LARGEST_FILE", 1000)
@@ -99,6 +100,7 @@ def test_what_is_large_in_a_folder_is_linked_and_not_changed(program, copied, mo
     assert (program.folder / "many" / "1").read_text() == "old"
 
 
+@pytest.mark.slow
 def test_a_copy_lies_as_deep_as_the_folder(tmp_path, copied):
     """So that two folders up is what was there; and a link that leads out is found."""
     place = tmp_path / "one" / "two"
@@ -139,6 +141,7 @@ def test_a_file_that_goes_while_the_folder_is_copied_is_not_missed(program, monk
         assert names_in(sandbox) == ["train.py"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("socket", [None, "/socket"])
 def test_a_program_finds_what_its_reader_finds(program, monkeypatch, socket):
     monkeypatch.setenv("PYTHONPATH", "/theirs")
@@ -158,6 +161,7 @@ def test_nothing_but_the_package_is_beside_the_observer(program, either):
         assert os.path.isfile(sandbox.command(sandbox.place / "events", 1, ())[1])
 
 
+@pytest.mark.slow
 def test_an_edited_file_is_another_for_the_run_only(program, either):
     edited = replace(program, edited=(("train.py", "print(2)\n"),))
     with Sandbox(edited) as sandbox:
@@ -167,6 +171,7 @@ def test_an_edited_file_is_another_for_the_run_only(program, either):
     assert (program.folder / "train.py").read_text() == "print(1)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given, server, is_on",
     [(None, None, True), ("1", None, True), ("0", None, False), ("1", "a socket", False)],
@@ -182,6 +187,7 @@ def test_what_a_variable_can_turn_off(program, monkeypatch, given, server, is_on
         assert not sandbox.has("TF_ENABLE_ONEDNN_OPTS")
 
 
+@pytest.mark.slow
 def test_an_interpreter_that_the_observer_does_not_suit(program, tmp_path, either):
     old = python(tmp_path / "python", "echo too old")
     with Sandbox(ProgramSpec(("train.py",), program.folder, python=old)) as sandbox:
@@ -208,6 +214,7 @@ def observed_at(path, program, listing=None):
         return recording, sandbox.locate(Location(made.location)), text
 
 
+@pytest.mark.slow
 def test_events_have_the_paths_of_the_reader(program, either):
     recording, location, _ = observed_at("train.py", program)
     assert location.file == str(program.folder / "train.py")
@@ -217,6 +224,7 @@ def test_events_have_the_paths_of_the_reader(program, either):
     )  # no event says how it ended
 
 
+@pytest.mark.slow
 def test_a_run_is_logged_with_its_command_and_its_end(program, caplog):
     with caplog.at_level("DEBUG", "strategy_clinic"):
         observed_at("train.py", program)
@@ -225,6 +233,7 @@ def test_a_run_is_logged_with_its_command_and_its_end(program, caplog):
     assert ended == "watched run on 2 devices: status 0, 2 events"
 
 
+@pytest.mark.slow
 def test_a_line_of_a_cell_is_located_in_its_cell(program, either):
     listing = cells.listing_of("notes.ipynb", [cells.Cell(3, "x = 1")], "/notes.ipynb")
     _, location, text = observed_at(listing.file_name, program, listing)
@@ -356,6 +365,7 @@ def test_a_run_goes_on_in_what_another_has_left(stored, tmp_path):
     assert contents(copy.root) == contents(stored)
 
 
+@pytest.mark.slow
 def test_activations_are_counted_in_runs_that_are_reported(program, monkeypatch):
     given = {role: [] for role in Role}
 

@@ -106,6 +106,7 @@ def test_each_run_stays_in_sight(monkeypatch):
     assert "multi_worker asks for: worker 1 stopped after 2.1 s\n" in lines
 
 
+@pytest.mark.slow
 def test_a_real_terminal_gets_colours_and_a_mistake_in_one_sentence(tmp_path):
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "strategy_clinic", "examine", "none.ipynb"]

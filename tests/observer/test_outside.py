@@ -355,6 +355,7 @@ def world(tmp_path):
     assert listing(world.outside) == world.before
 
 
+@pytest.mark.slow
 def test_a_later_run_with_the_same_view_sees_what_was_written(world):
     first = world.run("write('new', 'new.txt'); os.remove(path('old.txt'))", str(world.here))
     assert first.returncode == 0, first.stderr
@@ -366,6 +367,7 @@ def test_a_later_run_with_the_same_view_sees_what_was_written(world):
     assert print_all.stdout == "['folder', 'link.txt', 'list.db', 'old.txt'] old\n"
 
 
+@pytest.mark.slow
 def test_without_a_view_nothing_is_redirected(tmp_path):
     world = World(tmp_path)
     folder = world.fill("here")
@@ -392,6 +394,7 @@ UNSEEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", UNSEEN)
 def test_what_cannot_be_redirected_ends_the_process_first(way, world):
     done = world.run(textwrap.dedent(UNSEEN[way]) + "\nprint('went on')", str(world.here))
@@ -403,6 +406,7 @@ def test_what_cannot_be_redirected_ends_the_process_first(way, world):
 needs_landlock = pytest.mark.skipif(not landlock.version(), reason="this kernel has no Landlock")
 
 
+@pytest.mark.slow
 @needs_landlock
 @pytest.mark.parametrize(
     "command",
@@ -415,6 +419,7 @@ def test_a_child_program_may_not_write_outside(command, world):
     assert str(world.here) in failed.command and failed.status > 0
 
 
+@pytest.mark.slow
 @needs_landlock
 def test_a_child_program_may_write_in_the_folder(world):
     text = "print(os.system('cp train.py copied.py && echo > /dev/null'), os.listdir())"
@@ -422,6 +427,7 @@ def test_a_child_program_may_write_in_the_folder(world):
     assert not world.of(events.HeldChildFailed)
 
 
+@pytest.mark.slow
 @needs_landlock
 def test_compiled_code_may_not_write_outside(world):
     text = """
@@ -437,6 +443,7 @@ def test_compiled_code_may_not_write_outside(world):
     assert refused.path == str(world.here / "new.txt") and refused.location
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["os.system('true')", "import subprocess\nsubprocess.run(['true'])", "os.popen('true').read()"],
@@ -448,22 +455,21 @@ def test_without_landlock_no_child_program_is_started(text, world):
     assert refused.path.endswith("true")
 
 
+@pytest.mark.slow
 def test_without_landlock_the_standard_library_may_ask_the_system(world):
     text = "import platform\nprint(bool(platform.uname().processor is not None))"
     assert world.run(text, str(world.here), landlock=False).stdout == "True\n"
 
 
 @pytest.mark.slow
-def test_what_tensorflow_writes_is_redirected(world):
-    checkpoints = world.here / "checkpoints"
-    prepare = """
-        import tensorflow as tf
-        value = tf.Variable(1.0)
-        manager = tf.train.CheckpointManager(tf.train.Checkpoint(value=value), here + "/checkpoints", 2)
-        for _ in range(3): value.assign_add(1.0); manager.save()
-        """
-    program = BEGINNING + textwrap.dedent(prepare)
-    subprocess.run([sys.executable, "-c", program, str(world.here)], check=True)
+def test_what_tensorflow_writes_is_redirected(world, started):
+    import tensorflow as tf
+
+    checkpoints, value = world.here / "checkpoints", tf.Variable(1.0)
+    manager = tf.train.CheckpointManager(tf.train.Checkpoint(value=value), str(checkpoints), 2)
+    for _ in range(3):
+        value.assign_add(1.0)
+        manager.save()
     world.before = listing(world.outside)
     text = """
         import glob

@@ -63,6 +63,7 @@ def run(tmp_path):
     return run_program
 
 
+@pytest.mark.slow
 def test_a_program_has_its_name_arguments_and_path(run):
     text = """
         import sys
@@ -80,11 +81,13 @@ def test_a_program_has_its_name_arguments_and_path(run):
     assert [event.outcome for event in watched.of(events.Ended)] == [events.Outcome.FINISHED]
 
 
+@pytest.mark.slow
 def test_a_program_is_compiled_as_alone(run):
     """The observer's own `from __future__ import annotations` is not the program's."""
     assert run("x: int = 1\nprint(__annotations__)").output == "{'x': <class 'int'>}\n"
 
 
+@pytest.mark.slow
 def test_a_module_is_run_as_a_module(run):
     watched = run(
         "", words=("-m", "package", "1"), package="import sys; print(sys.argv[1:], __spec__.name)"
@@ -92,11 +95,13 @@ def test_a_module_is_run_as_a_module(run):
     assert watched.output == "['1'] package\n"
 
 
+@pytest.mark.slow
 def test_a_program_can_import_this_package(run):
     watched = run("import strategy_clinic\nprint(strategy_clinic.Setup('default', 1).devices)")
     assert (watched.status, watched.output) == (0, "1\n"), watched.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code, status, outcome",
     [
@@ -154,6 +159,7 @@ def test_frames_of_wrapped_functions_are_removed(monkeypatch, tmp_path):
     assert left == [name for name in names if name != "wrapper"]
 
 
+@pytest.mark.slow
 def test_a_forked_child_reports_no_end(run):
     text = """
         import os

@@ -15,6 +15,7 @@ from strategy_clinic.examiner.reading import from_json
 from strategy_clinic.observer.context import Context, Settings
 from strategy_clinic.observer.events import LookedFor
 from strategy_clinic.observer.restarts import LOOKING, Restarts
+from thorough import thorough
 
 CALLS = {
     "exists": lambda path: os.path.exists(path),
@@ -107,6 +108,7 @@ IN_SAVES = """
 """
 
 
+@pytest.mark.slow
 def test_a_process_is_killed_between_the_first_byte_and_the_end_of_a_save(tmp_path):
     script = [sys.executable, "-c", textwrap.dedent(IN_SAVES)]
     assert subprocess.run(script, cwd=tmp_path).returncode == -9
@@ -129,6 +131,7 @@ FORKED = """
 """
 
 
+@pytest.mark.slow
 def test_a_program_is_killed_with_the_process_that_saves(tmp_path):
     script = [sys.executable, "-c", textwrap.dedent(FORKED)]
     assert subprocess.run(script, cwd=tmp_path, timeout=20).returncode == -9
@@ -184,7 +187,7 @@ callbacks.on_epoch_end(3, {"loss": 0.35})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", ["keras", "tf_keras"])
+@pytest.mark.parametrize("package", ["keras", thorough("tf_keras")])
 def test_what_a_callback_begins_with_is_known_when_all_have_begun(package, tmp_path):
     """A class of the program's own may go on with the best value of an earlier run."""
     command = [sys.executable, "-c", CONTINUED, package]

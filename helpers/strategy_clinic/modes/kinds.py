@@ -42,7 +42,7 @@ def shown_kinds(mode: FailureMode) -> list[str]:
 def told_kinds(mode: FailureMode) -> list[str]:
     """Returns the kinds that the first cell of the mode's page tells."""
     without = without_message(mode)
-    cell = files.mode_pages()[mode.id].read_text().partition("\n\n# %%")[0]
+    cell = (files.mode_folder(mode.id) / "page.py").read_text().partition("\n\n# %%")[0]
     told = [kind_of_row(message, by, without) for message, by in ROW.findall(cell)]
     for status in STATUS.findall(cell):
         told += [kind for kind, words in WORDS.items() if words.search(status)]

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from ..base.errors import UserError
@@ -72,7 +72,7 @@ class LiveSteps:
             seconds = time.monotonic() - began
             self.progress.value = seconds / (seconds + USUAL)  # it slows down and never ends
             self.say(f"Running on several devices and on one … {seconds:.1f} seconds")
-            time.sleep(BETWEEN_SIGNS)
+            wait([result], BETWEEN_SIGNS)
         return result.result()
 
     def draw(self, _: Any = None) -> None:

@@ -21,15 +21,21 @@ def for_setup(text: str, setup: Setup, kind: str = "") -> str:
     """Returns the program with the lines of this setup, on the kind of device that this machine has, or on another."""
     kind = kind or ("GPU" if runtime.kind() == "gpu" else "CPU")
     strategy = strategies.TABLE[setup.strategy].lines(setup.devices, kind)
-    lines = with_strategy(text.splitlines(), strategy)
-    wanted = formats.TABLE[setup.save_format]
+    lines = with_strategy(with_format(text, setup.save_format), strategy)
+    return "\n".join(lines) + "\n"
+
+
+@functools.cache
+def with_format(text: str, save_format: str) -> list[str]:
+    """Returns the lines of a program that saves in this format; a strategy changes none of them, and a program has many."""
+    lines, wanted = text.splitlines(), formats.TABLE[save_format]
     for known in formats.ROWS:
         lines = with_lines(lines, known.saving, wanted.saving)
         lines = with_lines(lines, known.loading, wanted.loading)
         lines = with_lines(lines, known.opening, wanted.opening)
     if uses_numpy(lines) and "import numpy as np" not in lines:
         lines.insert(lines.index("import tensorflow as tf"), "import numpy as np")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def uses_numpy(lines: list[str]) -> bool:

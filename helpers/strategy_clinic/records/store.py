@@ -2,6 +2,7 @@
 
 import ast
 import datetime
+import functools
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
@@ -111,6 +112,17 @@ def record_file(name: str) -> Path:
 def read_record(name: str) -> Record | None:
     path = record_file(name)
     return parse_record(path.read_text()) if path.exists() else None
+
+
+def stored_record(name: str) -> Record | None:
+    """Reads a record that is not to be changed: the same text is parsed once."""
+    path = record_file(name)
+    return parsed_record(path.read_text()) if path.exists() else None
+
+
+@functools.cache
+def parsed_record(text: str) -> Record:
+    return parse_record(text)
 
 
 def parse_record(text: str) -> Record:

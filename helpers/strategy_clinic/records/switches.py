@@ -14,7 +14,7 @@ from ..panel.widgets import LABELS
 from ..programs.text import FIXED, WRONG
 from ..setups import runtime
 from ..setups.parameters import Setup
-from .store import Record, RecordedVerdict, read_record
+from .store import Record, RecordedVerdict, stored_record
 
 RECORDED = [f"cpu-keras{keras}" for keras in runtime.KERAS_VERSIONS]
 SHOWN = ("broken", "fixed")
@@ -32,7 +32,7 @@ class Texts:
 
 def recorded_setups(mode: FailureMode) -> list[tuple[Record, RecordedVerdict]]:
     """Returns each verdict that a plain machine has recorded of a mode, with its record."""
-    records = [record for name in RECORDED if (record := read_record(name))]
+    records = [record for name in RECORDED if (record := stored_record(name))]
     return [(record, each) for record in records for each in record.of_mode(mode.id).values()]
 
 

@@ -38,6 +38,7 @@ from .store import (
     read_record,
     records_folder,
     runtime_name,
+    stored_record,
 )
 
 
@@ -127,13 +128,15 @@ def version_records() -> list[VersionRecord]:
     A verdict on a page that has changed since then is left out, and a record without any other.
     """
     recorded = of_plain_machine()
-    if not recorded:
-        return []
+    records = [recorded, *of_other_versions()] if recorded else []
+    return sorted(records, key=lambda record: record.version)
+
+
+def of_other_versions() -> list[VersionRecord]:
     now = codes_now()
     paths = records_folder().glob(version_file("*").name)
-    others = [current(parse_version_record(path.read_text()), now) for path in paths]
-    kept = [record for record in others if record.verdicts]
-    return sorted([recorded, *kept], key=lambda record: record.version)
+    stored = [current(parse_version_record(path.read_text()), now) for path in paths]
+    return [record for record in stored if record.verdicts]
 
 
 def codes_now() -> dict[str, str]:
@@ -153,16 +156,18 @@ def current(record: VersionRecord, now: Mapping[str, str]) -> VersionRecord:
 def of_plain_machine() -> VersionRecord | None:
     """Returns the version record that the records of a plain machine give."""
     merged: VersionRecord | None = None
+    own = {mode.id: own_setup_of(mode, runtime.KERAS_VERSIONS[0]) for mode in registry.modes()}
     for keras in runtime.KERAS_VERSIONS:
-        record = read_record(f"cpu-keras{keras}")
+        record = stored_record(f"cpu-keras{keras}")
         if not record:
             return None
         versions = {name: record.versions[name] for name in PACKAGES}
         codes = {mode: recorded.code for mode, recorded in record.modes.items()}
         merged = merged or VersionRecord(versions, record.date, codes=codes)
-        for mode in registry.modes():
-            if own := record.of_mode(mode.id).get(own_setup_of(mode, keras)):
-                merged.verdicts[mode.id, keras] = VersionVerdict.of(Measured([own]))
+        own = {mode: setup.but(keras=keras) for mode, setup in own.items()}
+        for each in record.verdicts:
+            if each.setup == own.get(each.mode):
+                merged.verdicts[each.mode, keras] = VersionVerdict.of(Measured([each]))
     return merged
 
 
@@ -171,13 +176,13 @@ def of_plain_machine() -> VersionRecord | None:
 
 def nearest(keras: int) -> Record | VersionRecord | None:
     """Returns the record of this runtime, or the version record of the nearest version if that is another one."""
-    records = version_records() if runtime.kind() == "cpu" else []
-    here = Version(versions_here()["tensorflow"])
-    found = min(records, key=lambda record: distance(record.version, here), default=None)
-    recorded = of_plain_machine()
-    if not found or not recorded or found.version == recorded.version:
+    recorded = of_plain_machine() if runtime.kind() == "cpu" else None
+    if not recorded:
         return read_record(runtime_name(keras))
-    return found
+    here = Version(versions_here()["tensorflow"])
+    records = [recorded, *of_other_versions()]
+    found = min(records, key=lambda record: distance(record.version, here))
+    return read_record(runtime_name(keras)) if found is recorded else found
 
 
 def distance(one: Version, other: Version) -> tuple[Any, ...]:
