@@ -170,6 +170,11 @@ def called_name(call: ast.Call) -> str:
     return name_of(call.func)
 
 
+def is_tf_function(node: ast.expr) -> bool:
+    """Tells whether this is `tf.function`, or a call of it."""
+    return name_of(node.func if isinstance(node, ast.Call) else node) == "function"
+
+
 def is_over_replicas(call: ast.Call, names: Collection[str]) -> bool:
     """Tells whether a call of one of these names is about replicas: TensorFlow and Python have others of the same names."""
     return called_name(call) in names and ast.unparse(call.func) not in OTHER_CALLS
