@@ -397,7 +397,7 @@ def from_caller(stack: Stack) -> Stack:
         statement = statement_at(stack[0])
         given = {*parameters(function_at(stack[0]))} - {"self"}  # what an object has, it decides
         passed = given & set(names_in(statement))
-        if not passed or (stack[1].function == "<module>" and has_literals(statement)):
+        if not passed:
             break
         stack = stack[1:]
     return stack
@@ -411,16 +411,9 @@ def from_decision(stack: Stack, functions: Collection[str]) -> Stack:
     return stack
 
 
-def from_assignment(stack: Stack, functions: Collection[str]) -> Stack:
-    """Returns the line of the same function that assigns what these functions get first; the stack if there is none."""
-    name = argument_name(stack[0], functions) if stack else ""
-    assigned = last_assignment(stack[0], name) if name else None
-    return (assigned, *stack) if assigned else stack
-
-
 def from_batches(stack: Stack) -> Stack:
     """Returns the line that decides how many examples the batches have that are made here."""
-    return from_assignment(from_decision(stack, BATCHES), BATCHES)
+    return from_argument(from_decision(stack, BATCHES), BATCHES)
 
 
 def passes_on(frame: Frame, functions: Collection[str]) -> bool:
@@ -435,36 +428,6 @@ def passes_on(frame: Frame, functions: Collection[str]) -> bool:
         each.value if isinstance(each, ast.Starred | ast.keyword) else each for each in arguments
     ]
     return any(isinstance(each, ast.Name) and each.id in given for each in passed)
-
-
-def from_giver(stack: Stack, takes: Callable[[Frame], Collection[str]]) -> Stack:
-    """Returns the frames from the call on that gives what a line takes, which has the names that `takes` returns."""
-    while len(stack) > 1:
-        function = function_at(stack[0])
-        given = {*takes(stack[0])} & ({*parameters(function)} - {"self"})
-        if not function or not given or function.name not in called_at(stack[1]):
-            break
-        stack = stack[1:]
-    return stack
-
-
-def has_literals(statement: ast.stmt | None) -> bool:
-    """Tells whether a value is written into a call here."""
-    arguments = [argument for call in calls_in(statement) for argument in call.args]
-    return any(
-        isinstance(each, ast.Constant | ast.Tuple | ast.List | ast.Dict) for each in arguments
-    )
-
-
-def from_one_of(stack: Stack) -> Stack:
-    """Returns the frames from the caller on of functions that several lines of their file call: these are right in themselves."""
-    while len(stack) > 1:
-        function = function_at(stack[0])
-        calls = calls_in_file(stack[0].path) if function else []
-        if function is None or sum(called_name(each) == function.name for each in calls) < 2:
-            break
-        stack = stack[1:]
-    return stack
 
 
 def from_factory(stack: Stack) -> Stack:
