@@ -377,15 +377,6 @@ model.fit(x, y, epochs=4, batch_size=2, verbose=0, callbacks=[
     tf.keras.callbacks.BackupAndRestore("backup"),
 ])
 """
-ASKS_FOR_ANOTHER = f"""{FITS}
-path = "model.keras"
-if os.path.exists("saved/model.keras"):  # wrong
-    model = tf.keras.models.load_model(path)
-done = int(model.optimizer.iterations) // 4
-model.fit(x, y, epochs=4, initial_epoch=done, batch_size=2, verbose=0, callbacks=[
-    tf.keras.callbacks.ModelCheckpoint(path),
-])
-"""
 OPTIONAL = f"""{FITS}
 if os.path.exists("pretrained/model.keras"):
     model = tf.keras.models.load_model("pretrained/model.keras")
@@ -546,7 +537,6 @@ UNASKED = (
         (NEW_BACKUP, 3, "fm08"),
         (NEW_BACKUP, 2, "fm08"),
         (NEW_LOGS, 3, "fm08"),
-        (ASKS_FOR_ANOTHER, 3, "fm08"),
         (OPTIONAL, 3, "fm08"),
         (COUNTS_ANEW, 3, "fm05"),
         (GOES_ON, 3, "fm05"),
@@ -569,7 +559,6 @@ UNASKED = (
         "new backup",
         "new backup, Keras 2",
         "new logs",
-        "asks for another",
         "optional files",
         "counts anew",
         "goes on with the count",

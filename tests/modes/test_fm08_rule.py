@@ -165,18 +165,8 @@ def start(given=PATH):
     CheckpointManager(checkpoint, folder).restore_or_initialize()
     if os.path.exists("checkpoints/model.keras"):
         model = load_model(PATH)
-    if not os.path.exists("other.keras"):
-        model = new_model()
-    else:
-        model = load_model(os.path.join(".", PATH))
-    if os.path.exists("pretrained/model.keras"):
-        model.load_weights("pretrained/model.keras")
-    if os.path.exists("done.txt"):
-        model = load_model(PATH)
-    if os.path.exists("given/model.keras"):
-        model = load_model(given)
 """
-BACKUP, MANAGER, ASKED, ASKED_NOT, PRETRAINED, DONE, GIVEN = 4, 5, 6, 8, 12, 14, 16
+BACKUP, MANAGER, ASKED = 4, 5, 6
 START = Started(2, "/program")
 BEGINS = StepEnded(1, (), values({1: [0.5]}), (), ())
 
@@ -331,38 +321,6 @@ def test_a_restore_of_nothing_in_a_folder_that_is_an_option(program):
     sought = CheckpointSought(program(5, text), "/new/2", None, ())
     for options, expected in ((UNSET, []), ((), [("fm08", 7)])):
         assert modes(run(*options, sought, restored(None), before=BEFORE)) == expected
-
-
-@pytest.mark.parametrize(
-    "line, path, lines",
-    [
-        (ASKED, "checkpoints/model.keras", [ASKED]),
-        (ASKED_NOT, "other.keras", [ASKED_NOT]),
-        (PRETRAINED, "pretrained/model.keras", []),
-        (DONE, "done.txt", []),
-        (GIVEN, "given/model.keras", []),
-        (ASKED, "model.keras", []),
-        (ASKED, ".", []),
-    ],
-    ids=[
-        "in another folder",
-        "with another name",
-        "pretrained weights",
-        "a file that says that the training is done",
-        "a path that is not known",
-        "the file itself",
-        "its folder",
-    ],
-)
-def test_a_file_that_is_loaded_only_if_another_exists(program, line, path, lines):
-    looks = [LookedFor(program(line), path, False)]
-    assert [each.line for each in from_zero(looks, looks) if each.mode == "fm08"] == lines
-
-
-def test_another_file_that_is_saved_later(program):
-    looks = [LookedFor(program(ASKED), "checkpoints/model.keras", False)]
-    own = saved(path="checkpoints/model.keras")
-    assert from_zero([*looks, own], looks) == []
 
 
 # What is loaded from another folder than the one where it is saved

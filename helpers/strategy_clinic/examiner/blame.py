@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -258,24 +257,6 @@ def assigned_value(frame: Frame | None) -> ast.expr | None:
     return statement.value if isinstance(statement, Assignment) else None
 
 
-def path_given(frame: Frame, argument: ast.expr | None) -> str:
-    """Returns the path that an expression names if it is written in the program; nothing if it is computed."""
-    match argument:
-        case ast.Constant(value=str(text)):
-            return text
-        case ast.Name(id=name):
-            value = only_value(frame, name)
-            return path_given(frame._replace(line=value.lineno), value) if value else ""
-        case ast.Call(args=parts, keywords=[]) if called_name(argument) in ("join", "Path", "str"):
-            paths = [path_given(frame, each) for each in parts]
-            return os.path.join(*paths) if paths and all(paths) else ""
-        case ast.BinOp(left=left, op=(ast.Add() | ast.Div()) as op, right=right):
-            one, other = path_given(frame, left), path_given(frame, right)
-            between = os.sep if isinstance(op, ast.Div) else ""
-            return f"{one}{between}{other}" if one and other else ""
-    return ""
-
-
 def only_value(frame: Frame, name: str) -> ast.expr | None:
     """Returns the value of a name that one assignment above a line, and nothing else in the file, gives a value."""
     nodes = nodes_of_file(frame.path)
@@ -286,18 +267,6 @@ def only_value(frame: Frame, name: str) -> ast.expr | None:
     above = [each for each in assignments if each.lineno < frame.line]
     given = [each.value for each in above if each.targets == stores]
     return given[0] if given and not is_parameter else None
-
-
-def branch_if(frame: Frame, functions: Collection[str]) -> list[ast.stmt]:
-    """Returns the statements that are executed only if a call of one of these functions on this line returns true."""
-    statement = statement_at(frame)
-    if not isinstance(statement, ast.If):
-        return []
-    test, branch = statement.test, statement.body
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, branch = test.operand, statement.orelse
-    is_call = isinstance(test, ast.Call) and called_name(test) in functions
-    return branch if is_call else []
 
 
 def same_statement(one: Frame, other: Frame) -> bool:

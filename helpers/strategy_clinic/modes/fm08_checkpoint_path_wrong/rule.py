@@ -29,9 +29,7 @@ from ...observer.events import (
 from ...programs.error_text import useful_line
 
 Sought = CheckpointSought | LookedFor
-LOADS = set(FILE_FUNCTIONS) - {"save", "save_weights"}
 RESTORES = "restore", "read"
-EXISTS = "exists", "isfile", "isdir", "is_file", "is_dir"
 # What gets the folder of checkpoints.
 MANAGERS = {"CheckpointManager", "latest_checkpoint", "get_checkpoint_state", "BackupAndRestore"}
 
@@ -135,7 +133,6 @@ def begun_from_zero(run: Recording) -> Iterator[Finding]:
         return
     if stopped.of(Saved) and begins_from_zero(run, whole):
         yield from sought_in_new_folder(run, stopped)
-        yield from asked_for_another(run, stopped, whole)
 
 
 def sought_in_new_folder(run: Recording, stopped: Recording) -> Iterator[Finding]:
@@ -201,39 +198,6 @@ def sought_at_start(run: Recording) -> dict[Stack, list[Sought]]:
 
 def place_of(sought: Sought) -> str:
     return sought.folder if isinstance(sought, CheckpointSought) else sought.path
-
-
-def asked_for_another(run: Recording, stopped: Recording, whole: Recording) -> Iterator[Finding]:
-    """Yields that the program loads what it saves only if another file exists, which it never writes."""
-    saved = {each.absolute(save.path) for each in (stopped, whole) for save in each.of(Saved)}
-    for looked in run.of(LookedFor):
-        asked = run.absolute(looked.path)
-        is_its_own = any(is_part(asked, path) or is_part(path, asked) for path in saved)
-        if looked.lists or is_its_own or not looked.location:
-            continue
-        loads = loaded_if_exists(looked.location[0])
-        own = [path for path in loads if run.absolute(path) in saved and is_like(asked, path)]
-        if own:
-            message = (
-                f"{own[0]} is loaded only if {looked.path} exists, which this program never writes"
-            )
-            fix = f"ask for {own[0]}"
-            yield finding(run, looked.location, f"{message}: it begins from zero", fix, mode="fm08")
-
-
-def loaded_if_exists(frame: Frame) -> list[str]:
-    """Returns the files that are loaded if what a line asks for exists, as far as they are written in the program."""
-    calls = [call for each in blame.branch_if(frame, EXISTS) for call in blame.calls_in(each)]
-    loads = [call for call in calls if blame.called_name(call) in LOADS]
-    given = [call.args[0] for call in loads if call.args]
-    return [path for each in given if (path := blame.path_given(frame, each))]
-
-
-def is_like(one: str, other: str) -> bool:
-    """Tells whether two paths have the same name, or the same kind of name: another file may say that a training is done."""
-    one, other = os.path.basename(one), os.path.basename(other)
-    kinds = os.path.splitext(one)[1], os.path.splitext(other)[1]
-    return one == other or (kinds[0] == kinds[1] != "")
 
 
 def saved_paths(*runs: Recording) -> set[str]:
