@@ -196,59 +196,6 @@ def test_the_end_of_the_step_that_is_given_to_run(tmp_path, frames, line):
     assert blame.from_return(stack(path, *frames))[0].line == line
 
 
-PATHS = """\
-import os
-from argparse import ArgumentParser
-NAME, OTHER = "a", "b"
-FOLDER = "runs"
-FILE = os.path.join(FOLDER, "model") + ".keras"
-TWICE = "a"
-TWICE = "b"
-ITSELF = ITSELF + "a"
-
-def start(FOLDER):
-    if os.path.exists(FILE):
-        load(FILE)
-    if not exists(FOLDER):
-        load(NAME)
-    else:
-        load(TWICE)
-    if exists(FILE) and new:
-        load(ITSELF)
-"""
-
-
-@pytest.fixture
-def in_paths(tmp_path):
-    (tmp_path / "paths.py").write_text(PATHS)
-    return lambda line: stack(tmp_path / "paths.py", line, function="start")[0]
-
-
-@pytest.mark.parametrize(
-    "line, path",
-    [
-        (4, "runs"),
-        (5, "runs/model.keras"),
-        (12, "runs/model.keras"),
-        (13, ""),
-        (14, ""),
-        (16, ""),
-        (18, ""),
-    ],
-    ids=["constant", "joined", "by name", "parameter", "of several", "assigned twice", "of itself"],
-)
-def test_a_path_that_is_written_in_the_program(in_paths, line, path):
-    frame = in_paths(line)
-    given = blame.argument_at(frame, ("exists", "load"), 0) or blame.assigned_value(frame)
-    assert blame.path_given(frame, given) == path
-
-
-@pytest.mark.parametrize("line, first", [(11, 12), (13, 16), (17, None), (12, None)])
-def test_what_is_executed_only_if_a_call_returns_true(in_paths, line, first):
-    branch = blame.branch_if(in_paths(line), ("exists",))
-    assert next((each.lineno for each in branch), None) == first
-
-
 CONTENTS = {
     "train.py": """\
         class Job:

@@ -79,13 +79,6 @@ def test_who_gave_a_value_of_all_replicas_to_a_function(at):
     assert blamed("fm39", at(10, 19)) == [10, 19]
 
 
-def test_a_call_that_the_message_of_an_error_leaves_out(at):
-    """Line 6 is in `use`, which line 16 calls, and a traced function has left no frame of that line."""
-    left_out = (*at(6), *stack(at(19)[0].path, 19))
-    inside = (left_out[0]._replace(function="use"), left_out[1])
-    assert blamed("fm39", inside) == [16, 19]
-
-
 REDUCES = """\
 def each(x):
     return strategy.run(learn, args=(x,))

@@ -6,7 +6,6 @@ import pytest
 from recorded import (
     LINE,
     OTHER,
-    ended,
     found,
     loaded,
     modes,
@@ -16,7 +15,6 @@ from recorded import (
     updated,
     values,
     variable,
-    written,
 )
 from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.observer.events import (
@@ -28,7 +26,6 @@ from strategy_clinic.observer.events import (
     LookedFor,
     OptionRead,
     Outcome,
-    Owner,
     SaveKind,
     Started,
     StepEnded,
@@ -151,75 +148,6 @@ def test_what_is_saved_and_loaded_after_it_is_no_other_file():
     assert modes(run(SAVED, sought(), later[1], later[0])) == [("fm08", 7)]
 
 
-TRAINED = variable(1), variable(2), updated(trains=(1, 2)), saved((1, 2), path="runs/ck-1")
-OTHERS = variable(8), variable(9)
-LOST = sought(folder="export", nearby=(), variables=(8, 9))
-
-
-def test_other_objects_for_which_no_checkpoint_is_found():
-    (finding,) = found(run(*TRAINED, *OTHERS, LOST))
-    assert (finding.mode, finding.line) == ("fm08", 7)
-    assert "no checkpoint is found in export" in str(finding.message)
-    assert "has saved runs/ck-1" in str(finding.proof)
-
-
-@pytest.mark.parametrize(
-    "events",
-    [
-        [*TRAINED[:3], *OTHERS, LOST],
-        [*TRAINED, variable(8, shape=(7,)), variable(9), LOST],
-        [*TRAINED, *OTHERS, replace(LOST, variables=())],
-        [*TRAINED, *OTHERS, replace(LOST, path="export/ck-1")],
-        [*TRAINED, *OTHERS, LOST, loaded(path="runs/ck-1")],
-        [*TRAINED, *OTHERS, LOST, updated(trains=(8, 9))],
-        [*TRAINED, *OTHERS, LOST, written(number=8, replicas=0)],
-        [*TRAINED, *OTHERS, LOST, saved((8, 9), path="export/ck-1")],
-        [variable(1), variable(2), TRAINED[3], *OTHERS, LOST],
-    ],
-    ids=[
-        "nothing was saved",
-        "other shapes",
-        "no manager",
-        "found",
-        "another file is loaded",
-        "trained next",
-        "written next",
-        "the first to save there",
-        "what was saved is not trained",
-    ],
-)
-def test_other_objects_that_need_no_checkpoint(events):
-    assert modes(run(*events)) == []
-
-
-ELSEWHERE = SAVED, sought(folder="checkpoints", nearby=())
-
-
-def test_a_checkpoint_that_is_sought_in_another_folder():
-    (finding,) = found(run(*ELSEWHERE, restored(None), ended()))
-    assert (finding.mode, finding.line) == ("fm08", 7)
-    assert "restore restores nothing" in str(finding.message)
-    assert "this program has saved runs/monday/ck-1" in str(finding.proof)
-
-
-@pytest.mark.parametrize(
-    "events",
-    [
-        [*ELSEWHERE, ended()],
-        [*reversed(ELSEWHERE), restored(None), ended()],
-        [*ELSEWHERE, restored(None), saved(path="checkpoints/ck-1"), ended()],
-        [KERAS, ELSEWHERE[1], restored(None), ended()],
-    ],
-    ids=["not restored", "a first start", "a second phase", "files of Keras"],
-)
-def test_another_folder_that_is_rightly_empty(events):
-    assert modes(run(*events)) == []
-
-
-def test_another_folder_of_a_program_that_did_not_finish():
-    assert modes(run(*ELSEWHERE, restored(None), outcome=Outcome.STOPPED)) == []
-
-
 def test_a_model_that_is_loaded_and_not_used():
     (finding,) = found(run(LoadUnused(LINE, "best.keras", "best", "model")))
     assert (finding.mode, finding.line) == ("fm08", 7)
@@ -237,18 +165,8 @@ def start(given=PATH):
     CheckpointManager(checkpoint, folder).restore_or_initialize()
     if os.path.exists("checkpoints/model.keras"):
         model = load_model(PATH)
-    if not os.path.exists("other.keras"):
-        model = new_model()
-    else:
-        model = load_model(os.path.join(".", PATH))
-    if os.path.exists("pretrained/model.keras"):
-        model.load_weights("pretrained/model.keras")
-    if os.path.exists("done.txt"):
-        model = load_model(PATH)
-    if os.path.exists("given/model.keras"):
-        model = load_model(given)
 """
-BACKUP, MANAGER, ASKED, ASKED_NOT, PRETRAINED, DONE, GIVEN = 4, 5, 6, 8, 12, 14, 16
+BACKUP, MANAGER, ASKED = 4, 5, 6
 START = Started(2, "/program")
 BEGINS = StepEnded(1, (), values({1: [0.5]}), (), ())
 
@@ -403,220 +321,6 @@ def test_a_restore_of_nothing_in_a_folder_that_is_an_option(program):
     sought = CheckpointSought(program(5, text), "/new/2", None, ())
     for options, expected in ((UNSET, []), ((), [("fm08", 7)])):
         assert modes(run(*options, sought, restored(None), before=BEFORE)) == expected
-
-
-@pytest.mark.parametrize(
-    "line, path, lines",
-    [
-        (ASKED, "checkpoints/model.keras", [ASKED]),
-        (ASKED_NOT, "other.keras", [ASKED_NOT]),
-        (PRETRAINED, "pretrained/model.keras", []),
-        (DONE, "done.txt", []),
-        (GIVEN, "given/model.keras", []),
-        (ASKED, "model.keras", []),
-        (ASKED, ".", []),
-    ],
-    ids=[
-        "in another folder",
-        "with another name",
-        "pretrained weights",
-        "a file that says that the training is done",
-        "a path that is not known",
-        "the file itself",
-        "its folder",
-    ],
-)
-def test_a_file_that_is_loaded_only_if_another_exists(program, line, path, lines):
-    looks = [LookedFor(program(line), path, False)]
-    assert [each.line for each in from_zero(looks, looks) if each.mode == "fm08"] == lines
-
-
-def test_another_file_that_is_saved_later(program):
-    looks = [LookedFor(program(ASKED), "checkpoints/model.keras", False)]
-    own = saved(path="checkpoints/model.keras")
-    assert from_zero([*looks, own], looks) == []
-
-
-@pytest.mark.parametrize(
-    "asked, path, expected",
-    [
-        ("saved/model.index", "saved/model-1", [("fm08", ASKED_NOT)]),
-        ("saved/model", "saved/model-12", [("fm08", ASKED_NOT)]),
-        ("saved/model.index", "saved/model", []),
-        ("saved/mode.index", "saved/model-1", []),
-        ("model.index", "saved/model-1", []),
-    ],
-    ids=["its index", "as it was given", "what write saves", "another name", "another folder"],
-)
-def test_a_checkpoint_that_is_asked_for_without_its_number(program, asked, path, expected):
-    looks = [LookedFor(program(ASKED_NOT), asked, False)]
-    named = [(each.mode, each.line) for each in from_zero(looks, looks, path)]
-    assert [each for each in named if each[0] == "fm08"] == expected
-
-
-# A folder or a pattern that is nearly the right one
-
-NEARLY = """\
-checkpoint = Checkpoint(model=model, optimizer=optimizer)
-manager = CheckpointManager(checkpoint, directory)
-latest = latest_checkpoint(folder)
-if latest:
-    checkpoint.restore(latest)
-found = sorted(glob.glob(pattern))
-if found:
-    model.load_weights(found[-1])
-files = glob.glob(pattern)
-print(len(files))
-if latest_checkpoint(folder):
-    checkpoint.restore(latest_checkpoint(folder))
-"""
-SEEKS, LISTS, COUNTS, ASKS = 3, 6, 9, 11
-OTHER_OBJECT = NEARLY.replace("checkpoint.restore", "pretrained.restore")
-STATE = variable(2, maker=Owner.OPTIMIZER)
-
-
-def sought_nearly(
-    at,
-    line=SEEKS,
-    *,
-    folder="./ckpt/edsr",
-    path=".ckpt/edsr-8-x2/ckpt-1",
-    made=STATE,
-    text=NEARLY,
-    options=(),
-):
-    looks = [*options, CheckpointSought(at(line, text), folder, None, ())]
-    return [each.line for each in from_zero([made, *looks], [made, *looks], path)]
-
-
-@pytest.mark.parametrize(
-    "line, folder, path",
-    [
-        (SEEKS, "./ckpt/edsr", ".ckpt/edsr-8-x2/ckpt-1"),
-        (SEEKS, "checkpoint", "checkpoints/ckpt-1"),
-        (SEEKS, "runs/model-a", "runs/model_a/ckpt-1"),
-        (ASKS, "./ckpt/edsr", ".ckpt/edsr-8-x2/ckpt-1"),
-    ],
-)
-def test_a_folder_with_nearly_the_same_name(program, line, folder, path):
-    assert sought_nearly(program, line, folder=folder, path=path) == [line]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"folder": "pretrained"},
-        {"folder": "ckpt/stage1", "path": "ckpt/stage2/ckpt-1"},
-        {"folder": "ckpt/teacher", "path": "ckpt/student/ckpt-1"},
-        {"folder": "pre_gan", "path": "gan/ckpt-1"},
-        {"text": OTHER_OBJECT},
-        {"options": [OptionRead("start", "ckpt/edsr")]},
-        {"options": [OptionRead("save_to", ".ckpt/edsr-8-x2")]},
-        {"made": variable(2)},
-        {"line": COUNTS},
-    ],
-    ids=[
-        "another name",
-        "the stage before",
-        "another model",
-        "the training before",
-        "another object",
-        "an option",
-        "an option of the other folder",
-        "weights alone",
-        "not restored",
-    ],
-)
-def test_a_folder_that_another_program_may_have_filled(program, changes):
-    assert sought_nearly(program, **changes) == []
-
-
-@pytest.mark.parametrize(
-    "option", [("epochs", "4"), ("start", ""), ("model", "edsr"), ("scale", "8")]
-)
-def test_an_option_that_gives_neither_folder_or_a_part_of_both(program, option):
-    folders = {"folder": "runs/edsr/checkpoint", "path": "runs/edsr/checkpoints/ckpt-1"}
-    assert sought_nearly(program, options=[OptionRead(*option)], **folders) == [SEEKS]
-
-
-def test_a_folder_with_nearly_the_same_name_beside_the_right_one(program):
-    looks = [
-        CheckpointSought(program(SEEKS, NEARLY), folder, None, ())
-        for folder in ("ckpt/edsr", "ckpt/edsr-x2")
-    ]
-    assert from_zero([STATE, *looks], [STATE, *looks], "ckpt/edsr-x2/ckpt-1") == []
-
-
-@pytest.mark.parametrize(
-    "line, pattern, path, text, lines",
-    [
-        (LISTS, "m/weights_*.h5", "m/weights-0001.weights.h5", NEARLY, [LISTS]),
-        (LISTS, "m/weight_*.h5", "m/weights_0001.weights.h5", NEARLY, [LISTS]),
-        (LISTS, "m/weights-*.hdf5", "m/weights-0001.h5", NEARLY, [LISTS]),
-        (LISTS, "model-??.keras", "model_01.keras", NEARLY, []),
-        (LISTS, "m/weights-*.h5", "m/weights-0001.weights.h5", NEARLY, []),
-        (LISTS, "n/weights_*.h5", "m/weights-0001.weights.h5", NEARLY, []),
-        (LISTS, "m/weights_*.keras", "m/weights-0001.weights.h5", NEARLY, []),
-        (LISTS, "m/best_*.h5", "m/weights-0001.weights.h5", NEARLY, []),
-        (LISTS, "m/*_old.h5", "m/weights-0001.weights.h5", NEARLY, []),
-        (LISTS, "m/weights_*.h5", "m/weights.h5", NEARLY, []),
-        (COUNTS, "m/weights_*.h5", "m/weights-0001.weights.h5", NEARLY, []),
-        (LISTS, "m/weights_*.h5", "m/weights-0001.weights.h5", f"{NEARLY}np.copy(a)\n", [LISTS]),
-    ],
-    ids=[
-        "nearly",
-        "another number of the same word",
-        "another end of the same kind of file",
-        "no star",
-        "found by it",
-        "another folder",
-        "another kind of file",
-        "another name",
-        "no word before the star",
-        "not numbered",
-        "not loaded",
-        "another copy",
-    ],
-)
-def test_a_pattern_that_nearly_fits_what_is_saved(program, line, pattern, path, text, lines):
-    looks = [LookedFor(program(line, text), pattern, True)]
-    assert [each.line for each in from_zero(looks, looks, path)] == lines
-
-
-@pytest.mark.parametrize("target, lines", [("m/weights_1.h5", []), ("n/weights_1.h5", [LISTS])])
-def test_a_file_that_is_renamed_to_fit_a_pattern(program, target, lines):
-    looks = [LookedFor(program(LISTS, NEARLY), "m/weights_*.h5", True)]
-    moved = FileMoved(LINE, "m/weights-0001.weights.h5", target)
-    found = from_zero([*looks, moved], looks, "m/weights-0001.weights.h5")
-    assert [each.line for each in found] == lines
-
-
-RETURNED = """\
-def newest(folder):
-    found = glob.glob(folder)
-    return max(found, default=None)
-def count(folder):
-    return len(glob.glob(folder))
-def start():
-    path = newest(pattern)
-    model.load_weights(path)
-    print(newest(pattern))
-    print(count(pattern))
-"""
-
-
-@pytest.mark.parametrize(
-    "lines, expected",
-    [([2, 7], [2]), ([2, 9], []), ([2], []), ([5, 10], [])],
-    ids=["loaded by the caller", "printed", "no caller", "counted"],
-)
-def test_a_pattern_in_a_function_that_returns_what_it_finds(tmp_path, lines, expected):
-    path = tmp_path / "train.py"
-    path.write_text(RETURNED)
-    at = (*stack(path, lines[0], function="newest"), *stack(path, *lines[1:], function="start"))
-    looks = [LookedFor(at, "m/weights_*.h5", True)]
-    found = from_zero(looks, looks, "m/weights-0001.weights.h5")
-    assert [each.line for each in found] == expected
 
 
 # What is loaded from another folder than the one where it is saved

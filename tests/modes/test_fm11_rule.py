@@ -23,32 +23,6 @@ def test_no_gradients_for_another_reason():
     assert modes(run(updated(gradients=0))) == []
 
 
-FOLLOWER = UnbuiltModelRead(LINE, "model", LINE, model=5)
-CALLED = ModelCalled(OTHER, 4, 1, (8, 9), model=5)
-
-
-def test_a_model_that_should_follow_another_one():
-    (finding,) = found(run(FOLLOWER, updated(), CALLED))
-    assert (finding.mode, finding.line) == ("fm11", 7)
-    assert "line 20 calls it as it was made" in str(finding.proof)
-
-
-@pytest.mark.parametrize(
-    "events",
-    [
-        [FOLLOWER, updated(), written(number=8), CALLED],
-        [FOLLOWER, loaded(variables=(8, 9)), updated(), CALLED],
-        [FOLLOWER, updated(trains=(8, 9)), CALLED],
-        [FOLLOWER, updated()],
-        [FOLLOWER, CALLED],
-        [UnbuiltModelRead(LINE, "model", LINE, model=6), updated(), CALLED],
-    ],
-    ids=["written", "loaded", "trained", "not called", "nothing is trained", "another model"],
-)
-def test_models_that_are_asked_too_early_and_are_right(events):
-    assert modes(run(*events)) == []
-
-
 PARTLY = UnbuiltModelRead(LINE, "model", LINE, model=5, variables=(1,))
 WHOLE = ModelCalled(OTHER, 4, 1, (1, 8, 9), model=5, trainable=(1, 8))
 

@@ -137,58 +137,7 @@ def test_a_clone_that_is_called_outside_of_training(at, call, update):
     assert modes(run(LEARNT, CLONE, *used)) == []
 
 
-HALF_TRAINED = GradientComputed(LINE, 2, 4, disconnected=(3, 4), connected=(1, 2))
 CALLED = CopyCalled(OTHER, (3, 4))
-
-
-@pytest.mark.parametrize(
-    "events",
-    [
-        [],
-        [
-            replace(HALF_TRAINED, disconnected=(4,), connected=(1, 2, 3)),
-            written(number=3, writer=Owner.OPTIMIZER),
-        ],
-    ],
-    ids=["no gradients", "those of a penalty"],
-)
-def test_a_clone_in_a_model_that_gets_no_gradients(events):
-    (finding,) = found(run(CLONE, *(events or [HALF_TRAINED]), CALLED))
-    assert (finding.mode, finding.line) == ("fm14", 7)
-    assert "line 20 calls the clone" in str(finding.proof)
-
-
-@pytest.mark.parametrize(
-    "events",
-    [
-        [CLONE, HALF_TRAINED],
-        [CLONE, CALLED, HALF_TRAINED],
-        [CLONE, replace(CALLED, location=LINE), HALF_TRAINED, CALLED],
-        [CLONE, replace(HALF_TRAINED, disconnected=(), connected=(1, 2, 3, 4)), CALLED],
-        [CLONE, replace(HALF_TRAINED, disconnected=(3, 4), connected=(5,)), CALLED],
-        [CLONE, replace(HALF_TRAINED, disconnected=(), connected=(1, 2)), CALLED],
-        [CLONE, HALF_TRAINED, written(number=3, writer=Owner.OPTIMIZER), CALLED],
-        [CLONE, HALF_TRAINED, written(number=3), CALLED],
-        [CLONE, HALF_TRAINED, loaded(variables=(3, 4)), CALLED],
-        [replace(CLONE, equal=True), HALF_TRAINED, CALLED],
-        [replace(CLONE, function="deepcopy"), HALF_TRAINED, CALLED],
-    ],
-    ids=[
-        "not called",
-        "called before",
-        "called in a step, too",
-        "trained, too",
-        "beside another part",
-        "in no model that is trained",
-        "trained by another step",
-        "written",
-        "loaded",
-        "with the same values",
-        "a copy with its weights",
-    ],
-)
-def test_a_clone_that_gets_values_or_is_not_used(events):
-    assert modes(run(*events)) == []
 
 
 # A layer from the configuration of another one, whose weights are equal if its initializers have seeds

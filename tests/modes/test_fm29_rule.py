@@ -262,17 +262,6 @@ def test_an_optimizer_that_is_replaced_when_the_model_is_compiled_again():
     assert "which was at step 3, is replaced by a new one" in str(finding.message)
 
 
-def test_a_method_that_several_lines_call_is_right_in_itself(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text(
-        "def compiled(model):\n    model.compile(Adam())\n\ncompiled(loaded)\ncompiled(new)\n"
-    )
-    frames = stack(path, 2, 4)
-    assert modes(run(replaced(location=frames), NEW_STEPS)) == [("fm29", 4)]
-    path.write_text(path.read_text().replace("compiled(new)", "other(new)"))
-    assert modes(run(replaced(location=frames), NEW_STEPS)) == [("fm29", 2)]
-
-
 def test_a_learning_rate_that_a_callback_has_lowered_since():
     began = updated(trains=(1, 2), steps=0)
     lowered = replaced(before=state(learning_rate="0.001"))

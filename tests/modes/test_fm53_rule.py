@@ -251,35 +251,6 @@ def test_the_line_is_the_loop_over_what_is_given(tmp_path, lines, line):
     assert rule.from_loop(stack(path, *lines))[0].line == line
 
 
-TAKEN = """\
-def batches():
-    return iter(strategy.scope and load())
-def train():
-    data = batches()
-    others = iter(loaded)
-    while more:
-        x, y = next(data)
-        train_step(x, y)
-        other = next(others)
-        strategy.run(step, args=(other,))
-def train_step(x, y):
-    strategy.run(step, args=(x, y))
-"""
-
-
-@pytest.mark.parametrize("lines, line", [((12, 8), 2), ((10,), 5)])
-def test_the_line_that_makes_the_iterator_is_blamed(tmp_path, lines, line):
-    path = tmp_path / "train.py"
-    path.write_text(TAKEN)
-    assert rule.from_loop(stack(path, *lines))[0].line == line
-
-
-def test_an_iterator_is_made_where_it_is_called_for_without_a_strategy(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text(TAKEN.replace("strategy.scope and ", ""))
-    assert rule.from_loop(stack(path, 12, 8))[0].line == 4
-
-
 MADE = """\
 class Trainer:
     def batches(self, rows):

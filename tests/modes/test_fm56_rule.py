@@ -28,31 +28,6 @@ def test_numbers_for_each_example(events):
     assert "each of 2 replicas draws the same random numbers" in str(finding.message)
 
 
-PROGRAM = """\
-def noise(shape, seed):
-    return tf.random.stateless_normal(shape, seed=[seed, 2])
-
-def step(batch):
-    seed = optimizer.iterations
-    return noise(batch.shape, seed=seed)
-
-def own(shape, seed):
-    return tf.random.stateless_normal(shape, seed=[1, 2])
-
-def other(batch):
-    return own(batch.shape, seed=3)
-"""
-
-
-@pytest.mark.parametrize("lines, blamed", [((2, 6), 6), ((9, 12), 9)])
-def test_whoever_gives_the_seed_is_blamed(tmp_path, lines, blamed):
-    path = tmp_path / "train.py"
-    path.write_text(PROGRAM)
-    drawn = replace(DRAWN, location=stack(path, *lines))
-    (finding,) = found(run(strategy(), drawn, CALLED))
-    assert finding.line == blamed
-
-
 CONSTANT = """\
 def step(batch):
     noise = tf.random.stateless_normal(batch.shape, seed=[1, 2])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -170,6 +169,11 @@ def called_name(call: ast.Call) -> str:
     return name_of(call.func)
 
 
+def is_tf_function(node: ast.expr) -> bool:
+    """Tells whether this is `tf.function`, or a call of it."""
+    return name_of(node.func if isinstance(node, ast.Call) else node) == "function"
+
+
 def is_over_replicas(call: ast.Call, names: Collection[str]) -> bool:
     """Tells whether a call of one of these names is about replicas: TensorFlow and Python have others of the same names."""
     return called_name(call) in names and ast.unparse(call.func) not in OTHER_CALLS
@@ -253,24 +257,6 @@ def assigned_value(frame: Frame | None) -> ast.expr | None:
     return statement.value if isinstance(statement, Assignment) else None
 
 
-def path_given(frame: Frame, argument: ast.expr | None) -> str:
-    """Returns the path that an expression names if it is written in the program; nothing if it is computed."""
-    match argument:
-        case ast.Constant(value=str(text)):
-            return text
-        case ast.Name(id=name):
-            value = only_value(frame, name)
-            return path_given(frame._replace(line=value.lineno), value) if value else ""
-        case ast.Call(args=parts, keywords=[]) if called_name(argument) in ("join", "Path", "str"):
-            paths = [path_given(frame, each) for each in parts]
-            return os.path.join(*paths) if paths and all(paths) else ""
-        case ast.BinOp(left=left, op=(ast.Add() | ast.Div()) as op, right=right):
-            one, other = path_given(frame, left), path_given(frame, right)
-            between = os.sep if isinstance(op, ast.Div) else ""
-            return f"{one}{between}{other}" if one and other else ""
-    return ""
-
-
 def only_value(frame: Frame, name: str) -> ast.expr | None:
     """Returns the value of a name that one assignment above a line, and nothing else in the file, gives a value."""
     nodes = nodes_of_file(frame.path)
@@ -281,18 +267,6 @@ def only_value(frame: Frame, name: str) -> ast.expr | None:
     above = [each for each in assignments if each.lineno < frame.line]
     given = [each.value for each in above if each.targets == stores]
     return given[0] if given and not is_parameter else None
-
-
-def branch_if(frame: Frame, functions: Collection[str]) -> list[ast.stmt]:
-    """Returns the statements that are executed only if a call of one of these functions on this line returns true."""
-    statement = statement_at(frame)
-    if not isinstance(statement, ast.If):
-        return []
-    test, branch = statement.test, statement.body
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, branch = test.operand, statement.orelse
-    is_call = isinstance(test, ast.Call) and called_name(test) in functions
-    return branch if is_call else []
 
 
 def same_statement(one: Frame, other: Frame) -> bool:
@@ -392,7 +366,7 @@ def from_caller(stack: Stack) -> Stack:
         statement = statement_at(stack[0])
         given = {*parameters(function_at(stack[0]))} - {"self"}  # what an object has, it decides
         passed = given & set(names_in(statement))
-        if not passed or (stack[1].function == "<module>" and has_literals(statement)):
+        if not passed:
             break
         stack = stack[1:]
     return stack
@@ -406,16 +380,9 @@ def from_decision(stack: Stack, functions: Collection[str]) -> Stack:
     return stack
 
 
-def from_assignment(stack: Stack, functions: Collection[str]) -> Stack:
-    """Returns the line of the same function that assigns what these functions get first; the stack if there is none."""
-    name = argument_name(stack[0], functions) if stack else ""
-    assigned = last_assignment(stack[0], name) if name else None
-    return (assigned, *stack) if assigned else stack
-
-
 def from_batches(stack: Stack) -> Stack:
     """Returns the line that decides how many examples the batches have that are made here."""
-    return from_assignment(from_decision(stack, BATCHES), BATCHES)
+    return from_argument(from_decision(stack, BATCHES), BATCHES)
 
 
 def passes_on(frame: Frame, functions: Collection[str]) -> bool:
@@ -430,36 +397,6 @@ def passes_on(frame: Frame, functions: Collection[str]) -> bool:
         each.value if isinstance(each, ast.Starred | ast.keyword) else each for each in arguments
     ]
     return any(isinstance(each, ast.Name) and each.id in given for each in passed)
-
-
-def from_giver(stack: Stack, takes: Callable[[Frame], Collection[str]]) -> Stack:
-    """Returns the frames from the call on that gives what a line takes, which has the names that `takes` returns."""
-    while len(stack) > 1:
-        function = function_at(stack[0])
-        given = {*takes(stack[0])} & ({*parameters(function)} - {"self"})
-        if not function or not given or function.name not in called_at(stack[1]):
-            break
-        stack = stack[1:]
-    return stack
-
-
-def has_literals(statement: ast.stmt | None) -> bool:
-    """Tells whether a value is written into a call here."""
-    arguments = [argument for call in calls_in(statement) for argument in call.args]
-    return any(
-        isinstance(each, ast.Constant | ast.Tuple | ast.List | ast.Dict) for each in arguments
-    )
-
-
-def from_one_of(stack: Stack) -> Stack:
-    """Returns the frames from the caller on of functions that several lines of their file call: these are right in themselves."""
-    while len(stack) > 1:
-        function = function_at(stack[0])
-        calls = calls_in_file(stack[0].path) if function else []
-        if function is None or sum(called_name(each) == function.name for each in calls) < 2:
-            break
-        stack = stack[1:]
-    return stack
 
 
 def from_factory(stack: Stack) -> Stack:

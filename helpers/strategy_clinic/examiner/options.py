@@ -35,24 +35,10 @@ class Options:
             for name, value in self.values.items()
         )
 
-    def of_one_only(self, one: str, other: str) -> bool:
-        """Tells whether an option gives a part of one of two paths, and not of the other."""
-        return any(
-            is_part_of(one, value) != is_part_of(other, value)
-            for value in self.values.values()
-            if value not in NOTHING
-        )
-
 
 def is_below(path: str, folder: str) -> bool:
     path, folder = os.path.normpath(path), os.path.normpath(folder)
     return path == folder or path.startswith(folder + os.sep)
-
-
-def is_part_of(path: str, value: str) -> bool:
-    """Tells whether a path has these names, one after the other."""
-    names = [os.sep + os.path.normpath(each).strip(os.sep) + os.sep for each in (path, value)]
-    return names[1] in names[0]
 
 
 class Origin:

@@ -320,25 +320,14 @@ def printed_value(call: ast.Call, label: str) -> ast.expr:
 
 def parts_of(given: ast.expr) -> list[str | ast.expr]:
     """Returns the texts and the values that an argument of a call prints, in their order."""
-    match given:
-        case ast.Constant(value=str(text)):
-            return [text]
-        case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod(), right=right):
-            values = right.elts if isinstance(right, ast.Tuple) else [right]
-            return alternating(PERCENT.split(text), values)
-        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
-            return alternating(BRACES.split(text), given.args)
+    if isinstance(given, ast.Constant) and isinstance(given.value, str):
+        return [given.value]
     texts = [each for each in ast.walk(given) if isinstance(each, ast.JoinedStr)]
     texts.sort(key=lambda each: (each.lineno, each.col_offset))
     pieces = [piece for each in texts for piece in each.values]
     return [
         str(each.value) if isinstance(each, ast.Constant) else each for each in pieces or [given]
     ]
-
-
-def alternating(texts: Sequence[str], values: Sequence[ast.expr]) -> list[str | ast.expr]:
-    pairs = itertools.zip_longest(texts, values)
-    return [each for pair in pairs for each in pair if each is not None]
 
 
 def joining_line(path: str, value: ast.expr) -> int:
@@ -354,9 +343,8 @@ def joining_line(path: str, value: ast.expr) -> int:
         joins = [each.lineno for each in ast.walk(node) if is_join(each)]
         if joins:
             return joins[0]
-        bound = names_bound_in(node)
         for name in dict.fromkeys(dotted_names(node)):
-            if name in seen | bound:
+            if name in seen:
                 continue
             seen.add(name)
             sources = list(sources_of(nodes, name))
@@ -386,12 +374,6 @@ def dotted_names(node: ast.AST) -> Iterator[str]:
             yield name
 
 
-def names_bound_in(node: ast.AST) -> set[str]:
-    """Returns the names that comprehensions in an expression bind."""
-    loops = [each for each in ast.walk(node) if isinstance(each, ast.comprehension)]
-    return {name for loop in loops for name in names_of_target(loop.target)}
-
-
 def sources_of(nodes: tuple[ast.AST, ...], name: str) -> Iterator[ast.AST]:
     """Yields what is assigned to a name, added to it, or returned by the function of this name."""
     if name in dir(builtins):
@@ -402,8 +384,6 @@ def sources_of(nodes: tuple[ast.AST, ...], name: str) -> Iterator[ast.AST]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if node.value and any(name in names_of_target(each) for each in targets):
                 yield node.value
-        elif isinstance(node, ast.For) and name in names_of_target(node.target):
-            yield node.iter
         elif isinstance(node, ast.Call) and name in filled_by(node) and not functions:
             yield node
     for function in functions:

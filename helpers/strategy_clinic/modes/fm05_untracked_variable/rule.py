@@ -25,7 +25,6 @@ from ...examiner.restarts import (
     last_saved,
     loads_at_start,
     lost_at_restart,
-    makes_all_steps_again,
     resumed,
     steps_at_end,
 )
@@ -199,31 +198,6 @@ def attribute_replaced(recording: Recording) -> Iterator[Finding]:
                 f"{old.path} has the variable's {old.saved:g} and not {old.now:g}",
             )
             yield replace(finding, fix=f"write to the variable with `{old.name}.assign`")
-
-
-@rule("fm05", explains_divergence=False)
-def counter_never_written(run: Recording) -> Iterator[Finding]:
-    """Checks whether a restart makes all steps once more, since nothing writes the saved number that it reads at its start."""
-    whole = run.whole
-    if run.role is not Role.RESTARTED or whole is None or not makes_all_steps_again(run, whole):
-        return
-    read = {event.number for event in whole.of(VariableRead)}
-    for made in never_written(whole):
-        if made.number in read and is_count(made):
-            message = f"{made.name} is saved, read at the start and never written: a restart makes all steps once more"
-            fix = "assign to it what the program has done before each save"
-            yield finding_of_restart(run, made.location, message, fix, "fm05")
-            return
-
-
-def never_written(recording: Recording) -> Iterator[VariableMade]:
-    """Returns the program's own numbers that checkpoints hold and nothing writes."""
-    saves = [save for save in recording.of(Saved) if save.kind is SaveKind.CHECKPOINT]
-    held = {number for save in saves for number in save.variables}
-    for number in sorted(held - recording.written):
-        made = recording.variable(number)
-        if made and made.maker is Owner.USER and not made.shape and made.location:
-            yield made
 
 
 @rule("fm05", explains_divergence=False)

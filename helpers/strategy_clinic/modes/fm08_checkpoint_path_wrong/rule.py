@@ -1,11 +1,9 @@
 """Checks fm08: nothing is restored, although the program has saved a checkpoint of the same objects, or near the same place."""
 
 import ast
-import difflib
-import fnmatch
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ...examiner import blame
 from ...examiner.blame import FILE_FUNCTIONS, called_at, from_argument
@@ -24,20 +22,14 @@ from ...observer.events import (
     Loaded,
     LoadUnused,
     LookedFor,
-    Owner,
     Saved,
     SaveKind,
     Stack,
-    VariableWritten,
 )
 from ...programs.error_text import useful_line
 
 Sought = CheckpointSought | LookedFor
-LOADS = set(FILE_FUNCTIONS) - {"save", "save_weights"}
-SAVES, RESTORES = ("save", "write"), ("restore", "read")
-NEARLY_SAME = 0.75  # of the letters of two folders' names
-ENDS_OF_HDF5 = {".h5", ".hdf5"}
-EXISTS = "exists", "isfile", "isdir", "is_file", "is_dir"
+RESTORES = "restore", "read"
 # What gets the folder of checkpoints.
 MANAGERS = {"CheckpointManager", "latest_checkpoint", "get_checkpoint_state", "BackupAndRestore"}
 
@@ -73,48 +65,6 @@ def sought_in_vain(recording: Recording) -> Iterator[Finding]:
             if overlooked.kind is not SaveKind.CHECKPOINT:
                 message = "the latest checkpoint is sought where this program saves files of Keras: none is found"
             yield observed("fm08", recording, sought.location, message, proof)
-
-
-@rule("fm08", explains_divergence=False)
-def sought_elsewhere(recording: Recording) -> Iterator[Finding]:
-    """Checks whether nothing is restored since the program has saved in another folder."""
-    for sought in recording.of(CheckpointSought):
-        is_known = sought.path is not None or sought.nearby or is_first_start(recording, sought)
-        nothing = [
-            each for each in recording.of(CheckpointRestored, after=sought) if each.path is None
-        ]
-        saves = recording.of(Saved, until=sought)
-        kept = [save for save in saves if save.kind is SaveKind.CHECKPOINT]
-        if recording.finished and kept and nothing and sought.location and not is_known:
-            message = f"no checkpoint is found in {sought.folder}, and restore restores nothing"
-            proof = f"this program has saved {kept[-1].path}"
-            yield observed("fm08", recording, sought.location, message, proof)
-
-
-@rule("fm08", explains_divergence=False)
-def sought_for_other_objects(recording: Recording) -> Iterator[Finding]:
-    """Checks whether objects that should be filled, and are never trained, are asked for where nothing is saved."""
-    for sought in recording.of(CheckpointSought):
-        if sought.path is not None or not sought.location or is_first_start(recording, sought):
-            continue
-        weights = weights_in(recording, sought.variables)
-        saves = [
-            save
-            for save in recording.of(Saved, until=sought)
-            if save.kind is SaveKind.CHECKPOINT and recording.trained & {*save.variables}
-            if recording.shapes_of(weights_in(recording, save.variables))
-            == recording.shapes_of(weights)
-        ]
-        written = {write.number for write in recording.of(VariableWritten, after=sought)}
-        if saves and weights and not weights & (recording.trained | written):
-            message = f"no checkpoint is found in {sought.folder}: the model keeps the values with which it was made"
-            proof = f"this program has saved {saves[-1].path}, with variables of the same shapes"
-            yield observed("fm08", recording, sought.location, message, proof)
-            return
-
-
-def weights_in(recording: Recording, numbers: Iterable[int]) -> set[int]:
-    return {number for number in numbers if recording.maker_of(number) is Owner.LAYER}
 
 
 @rule("fm08")
@@ -183,11 +133,6 @@ def begun_from_zero(run: Recording) -> Iterator[Finding]:
         return
     if stopped.of(Saved) and begins_from_zero(run, whole):
         yield from sought_in_new_folder(run, stopped)
-        yield from asked_for_another(run, stopped, whole)
-        yield from asked_for_prefix(run, stopped)
-        if not any(looks_for_own(each, whole) for each in (run, whole)):
-            yield from sought_under_other_name(run, stopped)
-            yield from listed_by_other_name(run, stopped, whole)
 
 
 def sought_in_new_folder(run: Recording, stopped: Recording) -> Iterator[Finding]:
@@ -255,193 +200,8 @@ def place_of(sought: Sought) -> str:
     return sought.folder if isinstance(sought, CheckpointSought) else sought.path
 
 
-def asked_for_another(run: Recording, stopped: Recording, whole: Recording) -> Iterator[Finding]:
-    """Yields that the program loads what it saves only if another file exists, which it never writes."""
-    saved = {each.absolute(save.path) for each in (stopped, whole) for save in each.of(Saved)}
-    for looked in run.of(LookedFor):
-        asked = run.absolute(looked.path)
-        is_its_own = any(is_part(asked, path) or is_part(path, asked) for path in saved)
-        if looked.lists or is_its_own or not looked.location:
-            continue
-        loads = loaded_if_exists(looked.location[0])
-        own = [path for path in loads if run.absolute(path) in saved and is_like(asked, path)]
-        if own:
-            message = (
-                f"{own[0]} is loaded only if {looked.path} exists, which this program never writes"
-            )
-            fix = f"ask for {own[0]}"
-            yield finding(run, looked.location, f"{message}: it begins from zero", fix, mode="fm08")
-
-
-def asked_for_prefix(run: Recording, stopped: Recording) -> Iterator[Finding]:
-    """Yields the line that asks for a checkpoint without its number: `save` adds one, and `write` does not."""
-    saved = [save for save in stopped.of(Saved) if save.kind is SaveKind.CHECKPOINT]
-    for looked in run.of(LookedFor):
-        asked = run.absolute(looked.path).removesuffix(".index")
-        numbered = [save.path for save in saved if is_prefix(asked, stopped.absolute(save.path))]
-        if numbered and looked.location and not looked.lists:
-            message = f"{looked.path} is not there: this program has saved {numbered[-1]}"
-            fix = "save with `write`, or restore `tf.train.latest_checkpoint(folder)`"
-            yield finding(
-                run, looked.location, f"{message}, and begins from zero", fix, mode="fm08"
-            )
-            return
-
-
-def loaded_if_exists(frame: Frame) -> list[str]:
-    """Returns the files that are loaded if what a line asks for exists, as far as they are written in the program."""
-    calls = [call for each in blame.branch_if(frame, EXISTS) for call in blame.calls_in(each)]
-    loads = [call for call in calls if blame.called_name(call) in LOADS]
-    given = [call.args[0] for call in loads if call.args]
-    return [path for each in given if (path := blame.path_given(frame, each))]
-
-
-def is_like(one: str, other: str) -> bool:
-    """Tells whether two paths have the same name, or the same kind of name: another file may say that a training is done."""
-    one, other = os.path.basename(one), os.path.basename(other)
-    kinds = os.path.splitext(one)[1], os.path.splitext(other)[1]
-    return one == other or (kinds[0] == kinds[1] != "")
-
-
-def looks_for_own(run: Recording, whole: Recording) -> bool:
-    """Tells whether a program looks for what it saves at all, by its right name."""
-    sought = [each for each in run.events if isinstance(each, CheckpointSought | LookedFor)]
-    paths = saved_paths(whole)
-    return any(
-        looks_for(each, run, path) and not is_pattern(each) for each in sought for path in paths
-    )
-
-
 def saved_paths(*runs: Recording) -> set[str]:
     return {run.absolute(save.path) for run in runs for save in run.of(Saved)}
-
-
-def is_pattern(sought: Sought) -> bool:
-    """Tells whether a name has a star: a file may then begin as it does and not match."""
-    return isinstance(sought, LookedFor) and sought.lists and "*" in sought.path
-
-
-def sought_under_other_name(run: Recording, stopped: Recording) -> Iterator[Finding]:
-    """Yields the line that looks for the state of a training in a folder whose name is nearly that of the one where it is."""
-    saves = [save for save in stopped.of(Saved) if holds_optimizer(stopped, save)]
-    folders = {os.path.dirname(stopped.absolute(save.path)): save for save in saves}
-    for sought in run.of(CheckpointSought):
-        folder = run.absolute(sought.folder)
-        alike = [save for other, save in folders.items() if is_nearly(folder, other)]
-        is_unknown = sought.path is None and not sought.nearby and folder not in folders
-        if not alike or not is_unknown or not sought.location:
-            continue
-        is_option = Options(run).of_one_only(sought.folder, os.path.dirname(alike[-1].path))
-        if restores_own(sought.location[0]) and not is_option:
-            other = os.path.dirname(alike[-1].path)
-            message = f"no checkpoint is found in {sought.folder}: this program saves in {other}"
-            fix = f"look in {other}"
-            yield finding(
-                run, sought.location, f"{message}, and begins from zero", fix, mode="fm08"
-            )
-
-
-def holds_optimizer(run: Recording, save: Saved) -> bool:
-    is_checkpoint = save.kind is SaveKind.CHECKPOINT
-    return is_checkpoint and any(run.maker_of(n) is Owner.OPTIMIZER for n in save.variables)
-
-
-def is_nearly(one: str, other: str) -> bool:
-    """Tells whether two folders have nearly the same names, but not such as stage1 and stage2."""
-    above = os.path.commonpath([one, other])
-    names = [
-        re.sub(r"[^a-z0-9]", "", os.path.relpath(each, above).lower()) for each in (one, other)
-    ]
-    numbers = [re.findall(r"\d+", each) for each in names]
-    are_numbered = all(numbers) and numbers[0] != numbers[1]
-    return not are_numbered and are_alike(*names)
-
-
-def are_alike(one: str, other: str) -> bool:
-    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio() >= NEARLY_SAME
-
-
-def restores_own(frame: Frame) -> bool:
-    """Tells whether what a line finds is restored into the object that the program saves, as far as its text says."""
-    calls = blame.calls_in_file(frame.path)
-    managers = [call for call in calls if blame.called_name(call) == "CheckpointManager"]
-    managed = {ast.dump(given) for call in managers if (given := checkpoint_given(call))}
-    own = managed | {owner_of(call) for call in calls if blame.called_name(call) in SAVES}
-    restored = [call for call in loads_of(frame) if blame.called_name(call) in RESTORES]
-    return any(owner_of(call) in own for call in restored)
-
-
-def checkpoint_given(manager: ast.Call) -> ast.expr | None:
-    words = [word.value for word in manager.keywords if word.arg == "checkpoint"]
-    return next(iter([*words, *manager.args]), None)
-
-
-def owner_of(call: ast.Call) -> str:
-    """Returns the object whose method is called, as code in one form; nothing for a function."""
-    return ast.dump(call.func.value) if isinstance(call.func, ast.Attribute) else ""
-
-
-def loads_of(frame: Frame) -> list[ast.Call]:
-    """Returns the calls that load what a line has found: below it by the name that it gives, or in its own branch."""
-    statement = blame.statement_at(frame)
-    if isinstance(statement, ast.If):
-        calls = [call for each in statement.body for call in blame.calls_in(each)]
-        return [call for call in calls if blame.called_name(call) in LOADS]
-    if not isinstance(statement, ast.Assign):
-        return []
-    names = blame.targets_of(statement)
-    nodes = [each for each in blame.nodes_in_scope(frame) if isinstance(each, ast.Call)]
-    below = [each for each in nodes if each.lineno > frame.line]
-    loads = [each for each in below if blame.called_name(each) in LOADS]
-    return [each for each in loads if any(names & {*blame.names_in(given)} for given in each.args)]
-
-
-def is_loaded(stack: Stack) -> bool:
-    """Tells whether what a line has found is loaded, in its function or, if that returns it, in those that call it."""
-    for frame in stack:
-        if loads_of(frame):
-            return True
-        if not is_returned(frame):
-            return False
-    return False
-
-
-def is_returned(frame: Frame) -> bool:
-    """Tells whether a function returns what a line of it has found."""
-    statement = blame.statement_at(frame)
-    names = blame.targets_of(statement) if isinstance(statement, ast.Assign) else set()
-    returns = [node for node in blame.nodes_in_scope(frame) if isinstance(node, ast.Return)]
-    return any(each is statement or names & {*blame.names_in(each.value)} for each in returns)
-
-
-def listed_by_other_name(run: Recording, stopped: Recording, whole: Recording) -> Iterator[Finding]:
-    """Yields the line that loads files by a pattern which what the program saves beside them nearly matches."""
-    saved = saved_paths(stopped, whole, run)
-    known = saved | moved_paths(stopped, whole, run)
-    for looked in run.of(LookedFor):
-        pattern = run.absolute(looked.path)
-        if not is_pattern(looked) or any(fnmatch.fnmatch(path, pattern) for path in known):
-            continue
-        beside = sorted(path for path in saved if is_like_pattern(path, pattern))
-        if beside and is_loaded(looked.location):
-            name = os.path.basename(beside[0])
-            message = f"no file is found by {looked.path}: this program saves {name} there"
-            fix = "look for the name under which it is saved"
-            yield finding(
-                run, looked.location, f"{message}, and begins from zero", fix, mode="fm08"
-            )
-
-
-def is_like_pattern(path: str, pattern: str) -> bool:
-    """Tells whether a numbered file lies where a pattern looks, begins with nearly the same word, and ends in the same way."""
-    is_numbered = re.search(r"\d", os.path.splitext(os.path.basename(path))[0])
-    if not is_numbered or os.path.dirname(path) != os.path.dirname(pattern):
-        return False
-    words = [re.match(r"[A-Za-z]+", os.path.basename(each)) for each in (path, pattern)]
-    begin = [word.group().lower() if word else "" for word in words]
-    ends = {os.path.splitext(each)[1] for each in (path, pattern)}
-    is_one_end = len(ends) == 1 and "" not in ends
-    return "" not in begin and are_alike(*begin) and (is_one_end or ends <= ENDS_OF_HDF5)
 
 
 # What is loaded from another folder than the one where it is saved

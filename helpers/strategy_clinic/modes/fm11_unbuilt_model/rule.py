@@ -38,26 +38,6 @@ def nothing_applied(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm11", explains_divergence=False)
-def nothing_follows(recording: Recording) -> Iterator[Finding]:
-    """Checks whether a model is used as it was made, since the program asked for its variables to write to them too early."""
-    changed = changed_variables(recording)
-    for early in empty_reads(recording) if recording.trained else ():
-        calls = calls_of(recording, early)
-        numbers = {number for call in calls for number in call.variables}
-        if numbers and not numbers & changed:
-            yield observed(
-                "fm11",
-                recording,
-                from_maker(early.location, early.made_at),
-                f"{early.name} has no variables here, since it was never called: what is made of them is empty",
-                "nothing writes to its variables, and ",
-                line_of(calls[-1].location, "a line"),
-                " calls it as it was made",
-            )
-            return
-
-
-@rule("fm11", explains_divergence=False)
 def rest_untrained(recording: Recording) -> Iterator[Finding]:
     """Checks whether only those layers are trained that had variables when the program asked a model for them."""
     changed = changed_variables(recording)

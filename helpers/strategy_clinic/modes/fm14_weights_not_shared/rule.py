@@ -184,59 +184,6 @@ def clone_that_follows(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm14")
-def clone_without_gradients(recording: Recording) -> Iterator[Finding]:
-    """Checks whether a part of a model is a clone of another part, gets no gradients in training, and is used after it.
-
-    A penalty on its weights gives some of them a gradient, and not those that have no penalty.
-    """
-    for clone in random_clones(recording):
-        target = set(clone.target)
-        computed = [
-            each
-            for each in recording.of(GradientComputed, after=clone)
-            if (alone := without_gradient(clone, each)) and not is_changed(recording, clone, alone)
-        ]
-        if not computed:
-            continue
-        called = [each for each in recording.of(CopyCalled) if set(each.target) == target]
-        # A network that is random on purpose is called in a step, before its gradients are computed.
-        if called and not any(recording.is_before(call, computed[0]) for call in called):
-            finding = observed(
-                "fm14",
-                recording,
-                clone.location,
-                f"{clone.function} copies no weights, and the clone gets no gradients of the loss: it does not learn",
-                line_of(computed[0].location, "a step"),
-                " trains the original, and ",
-                line_of(called[0].location, "a later line"),
-                " calls the clone",
-            )
-            yield replace(finding, fix="call the original itself, where its weights are meant")
-            return
-
-
-def without_gradient(clone: WeightsCopied, computed: GradientComputed) -> set[int]:
-    """Returns the variables of a clone that have no gradient, while those of its source have."""
-    pairs = zip(clone.source, clone.target)
-    return {
-        own
-        for original, own in pairs
-        if own in computed.disconnected and original in computed.connected
-    }
-
-
-def is_changed(recording: Recording, clone: WeightsCopied, alone: set[int]) -> bool:
-    """Tells whether anything writes to the variables that have no gradient, or gives the clone other values than an optimizer."""
-    changed = set(clone.target) & {
-        write.number
-        for write in recording.of(VariableWritten)
-        if write.writer is not Owner.OPTIMIZER or write.number in alone
-    }
-    loaded = {each for load in recording.of(Loaded) for each in load.variables}
-    return bool(changed or loaded & set(clone.target))
-
-
-@rule("fm14")
 def clone_in_place_of_its_source(recording: Recording) -> Iterator[Finding]:
     """Checks whether an optimizer is given the variables of a clone, which no loss contains, and nobody those of the original."""
     computed = recording.of(GradientComputed)
@@ -389,11 +336,9 @@ def has_learnt(recording: Recording, clone: WeightsCopied) -> bool:
 
 def is_filled(recording: Recording, clone: WeightsCopied) -> bool:
     """Tells whether the clone gets other values, or shall be trained itself."""
-    trained = {
-        each for update in recording.of(GradientsApplied) for each in update.optimizer.trains
-    }
-    target = set(clone.target)
-    return bool(trained & target) or is_changed(recording, clone, target)
+    filled = {each for update in recording.of(GradientsApplied) for each in update.optimizer.trains}
+    filled |= {each for load in recording.of(Loaded) for each in load.variables}
+    return bool((filled | recording.written) & {*clone.target})
 
 
 def uses_in_training(

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from ...examiner.blame import from_caller, from_contents, from_decision, from_one_of
+from ...examiner.blame import from_caller, from_contents, from_decision
 from ...examiner.findings import Finding, Location, Text
 from ...examiner.printed import program_files
 from ...examiner.recording import Recording
@@ -84,7 +84,7 @@ def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
             if updates:
                 message = f"compiled again: the optimizer, which was at step {old.steps}, is replaced by a new one"
                 proof = f"the next update is step 0 of a new {old.kind}, with the same loss and variables"
-                yield observed("fm29", recording, from_one_of(replaced.location), message, proof)
+                yield observed("fm29", recording, replaced.location, message, proof)
 
 
 def has_taken_place(recording: Recording, load: Loaded, new: OptimizerState) -> bool:

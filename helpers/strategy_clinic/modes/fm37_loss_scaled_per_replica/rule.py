@@ -26,7 +26,6 @@ from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...examiner.suspects import clippings, replaced_as_expected
 from ...observer.events import (
-    Frame,
     GradientComputed,
     GradientsApplied,
     InputShared,
@@ -43,7 +42,6 @@ VERY_NEAR = 0.01  # of what changes in one way only
 ENOUGH_OF_PENALTY = 3  # entries of a weight, where the traced loss has a penalty
 # Why updates grow, whatever the program's loss is.
 OTHER_REASONS = Part.WHOLE_BATCH_LOSS, Part.SCALAR_LOSS
-OWN_MEANS = "reduce_mean", "mean"
 NO_SUM = (
     "give the optimizer each replica's own gradients, or divide their sum by the number of replicas"
 )
@@ -221,22 +219,8 @@ def mean_of_part(pair: Pair) -> Stack:
     loss = traced_loss(pair)
     for found in (loss.means, loss.divisions, loss.reductions) if loss else ():
         if found:
-            return blame.from_giver(chosen(found[0].location), divisors_at)
+            return chosen(found[0].location)
     return ()
-
-
-def divisors_at(frame: Frame) -> set[str]:
-    """Returns the names by which a line divides a sum; none if it takes a mean besides."""
-    if {*blame.called_at(frame)} & {*OWN_MEANS}:
-        return set()
-    statement = blame.statement_at(frame)
-    divisors: list[ast.expr | None] = [
-        each.right
-        for each in blame.nodes_under(statement)
-        if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div)
-    ]
-    divisors += [blame.keyword(call, "global_batch_size") for call in blame.calls_in(statement)]
-    return {each.id for each in divisors if isinstance(each, ast.Name)}
 
 
 def chosen(stack: Stack) -> Stack:

@@ -9,10 +9,8 @@ from ...examiner.blame import (
     called_at,
     called_name,
     calls_in,
-    calls_in_file,
     computes_gradient,
     from_caller,
-    function_at,
     functions_named,
     is_over_replicas,
     last_assignment,
@@ -53,7 +51,7 @@ def share_is_printed(runs: Runs) -> Steps:
 
 @blames("fm39")
 def giving_line(recording: Recording, stack: Stack) -> Stack:
-    chosen = from_caller(with_caller(stack))
+    chosen = from_caller(stack)
     returned = returned_unreduced(chosen[0], program_files(recording)) if chosen else None
     return (returned, *chosen) if returned else chosen
 
@@ -71,18 +69,6 @@ def returned_unreduced(frame: Frame, paths: Sequence[str]) -> Frame | None:
             if reduces and returns and frame.line not in range(function.lineno, returns[-1].lineno):
                 return Frame(path, returns[-1].lineno, function.name)
     return None
-
-
-def with_caller(stack: Stack) -> Stack:
-    """Adds the only call of a traced function where the message of an error leaves its line out."""
-    for i, (frame, caller) in enumerate(zip(stack, stack[1:])):
-        function = function_at(frame)
-        if function and function.name == frame.function and function.name not in called_at(caller):
-            calls = [c for c in calls_in_file(frame.path) if called_name(c) == function.name]
-            if len(calls) == 1:
-                return (*stack[: i + 1], Frame(frame.path, calls[0].lineno, ""), *stack[i + 1 :])
-            break
-    return stack
 
 
 @reclassify("fm39")

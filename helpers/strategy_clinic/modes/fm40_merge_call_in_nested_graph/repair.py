@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import name_of
+from ...examiner.blame import is_tf_function
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
@@ -18,8 +18,3 @@ def without_own_graph(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     call = statement.value if isinstance(statement, ast.Assign) else None
     if isinstance(call, ast.Call) and is_tf_function(call.func) and len(call.args) == 1:
         yield [source.replace(call, source.code(call.args[0]))]
-
-
-def is_tf_function(node: ast.expr) -> bool:
-    node = node.func if isinstance(node, ast.Call) else node
-    return isinstance(node, ast.Attribute) and name_of(node) == "function"

@@ -10,6 +10,7 @@ from ...examiner.blame import (
     call_in_files,
     called_at,
     functions_named,
+    is_tf_function,
     keyword,
     names_in,
     nodes_of_file,
@@ -62,9 +63,3 @@ def traced_at(path: str, name: str) -> list[int]:
     for function in functions_named(nodes_of_file(path), name):
         lines += [each.lineno for each in function.decorator_list if is_tf_function(each)]
     return lines
-
-
-def is_tf_function(node: ast.expr) -> bool:
-    """Tells whether this is `tf.function`, or a call of it."""
-    node = node.func if isinstance(node, ast.Call) else node
-    return isinstance(node, ast.Attribute) and node.attr == "function"

@@ -184,9 +184,6 @@ def from_loop(stack: Stack, paths: Sequence[str] = ()) -> Stack:
         if loops:
             start = frame._replace(line=loops[-1].target.lineno)
             return (maker_of(start, loops[-1].iter, paths), *stack[i:])
-        made = iterator_made_at(frame, names, paths)
-        if made:
-            return (made, *stack[i:])
         function = blame.function_at(frame)
         if function is None or i + 1 == len(stack):
             break
@@ -232,18 +229,6 @@ def knows_strategy(path: str, function: ast.FunctionDef) -> bool:
     classes = [node for node in blame.nodes_of_file(path) if isinstance(node, ast.ClassDef)]
     is_known = any(blame.knows_strategy(each) for each in classes if function in each.body)
     return is_known or blame.knows_strategy(function)
-
-
-def iterator_made_at(frame: Frame, names: set[str], paths: Sequence[str]) -> Frame | None:
-    """Returns the line that makes the iterator from which `next` takes one of these."""
-    for each in blame.assignments_before(frame) if blame.function_at(frame) else ():
-        calls = blame.calls_in(each) if blame.targets_of(each) & names else []
-        taken = [call.args[0] for call in calls if blame.called_name(call) == "next" and call.args]
-        made = blame.last_assignment(frame, blame.name_of(taken[0])) if taken else None
-        value = blame.assigned_value(made)
-        if made and isinstance(value, ast.Call):
-            return maker_of(made, value, paths)
-    return None
 
 
 def with_sources(frame: Frame, names: set[str]) -> set[str]:

@@ -4,7 +4,7 @@ from ...examiner import blame
 from ...examiner.findings import Note
 from ...examiner.recording import Recording
 from ...examiner.rule import Steps, observed, rule
-from ...observer.events import BatchTaken, Frame, ModelCalled, NumbersRepeated, Owner, Stack
+from ...observer.events import BatchTaken, ModelCalled, NumbersRepeated, Owner, Stack
 
 OF_KERAS = (
     "layers of Keras 3, and its `SeedGenerator`, give every replica the same random numbers, such as the masks of "
@@ -21,7 +21,7 @@ def same_numbers(recording: Recording) -> Steps:
             yield observed(
                 "fm56",
                 recording,
-                blame.from_giver(each.location, names_in_seed),
+                each.location,
                 f"each of {each.replicas} replicas draws the same random numbers for its part of the batch",
                 "others in each step, from one seed for all replicas",
             )
@@ -32,11 +32,6 @@ def same_numbers(recording: Recording) -> Steps:
 def is_of_keras(repeated: NumbersRepeated) -> bool:
     """Tells whether a layer of Keras draws, or its generator of seeds has chosen the seed, as in layers that Keras documents."""
     return repeated.drawer is Owner.LAYER or repeated.of_generator
-
-
-def names_in_seed(frame: Frame) -> list[str]:
-    seeds = [blame.keyword(call, "seed") for call in blame.calls_in(blame.statement_at(frame))]
-    return [name for seed in seeds for name in blame.names_in(seed)]
 
 
 def trains(stack: Stack) -> bool:

@@ -9,8 +9,6 @@ from ...examiner.recording import Recording, Role
 from ...examiner.rule import observed, rule
 from ...observer.events import GradientComputed, GradientsApplied, Owner, VariableMade, VariableRead
 
-FLOATS = "float"  # how the names of their types begin
-
 
 @rule("fm66", explains_divergence=False, finds_own_program=False)
 def never_trained(run: Recording) -> Iterator[Finding]:
@@ -30,7 +28,7 @@ def never_trained(run: Recording) -> Iterator[Finding]:
 
 def is_weight(made: VariableMade) -> bool:
     """Tells whether a variable may be meant to be trained."""
-    if made.maker is not Owner.USER or not made.location or not made.dtype.startswith(FLOATS):
+    if made.maker is not Owner.USER or not made.location or "float" not in made.dtype:
         return False
     flags = [keyword(call, "trainable") for call in calls_in(statement_at(made.location[0]))]
     return not any(isinstance(each, ast.Constant) and each.value is False for each in flags)

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from ...examiner.blame import called_at, function_at, innermost
+from ...examiner.blame import called_at, function_at, innermost, is_tf_function
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import line_of, observed, rule
@@ -30,11 +30,14 @@ def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
         return
     filled = {each.number for each in run.of(VariableWritten) if each.writer is Owner.USER}
     filled |= {number for each in run.of(Loaded) for number in each.variables}
-    for first in run.of(GradientsApplied):
+    updates = run.of(GradientsApplied)
+    used = run.trained.union(*(each.optimizer.variables for each in updates))
+    used |= {part for each in used if (one := run.variable(each)) for part in one.parts}
+    for first in updates:
         made = run.of(VariableMade, after=first)
         classes = classes_around(first.location)
-        weights = again(run, made, Owner.LAYER, first.optimizer.trains, classes)
-        slots = again(run, made, Owner.OPTIMIZER, first.optimizer.variables, classes)
+        weights = again(run, made, Owner.LAYER, first.optimizer.trains, classes, used)
+        slots = again(run, made, Owner.OPTIMIZER, first.optimizer.variables, classes, used)
         if weights and slots and not filled & {each.number for each in weights}:
             yield observed(
                 "fm70",
@@ -53,14 +56,12 @@ def again(
     maker: Owner,
     first: tuple[int, ...],
     classes: set[str],
+    used: frozenset[int],
 ) -> list[VariableMade]:
     """Returns what was made later as the first, if nothing of it is trained or used by an optimizer that trains.
 
     That is by the same calls, as in a loop, or by a method of the class of the step, which may be called from elsewhere.
     """
-    used = {each for update in run.of(GradientsApplied) for each in update.optimizer.variables}
-    used |= run.trained
-    used |= {part for each in used if (one := run.variable(each)) for part in one.parts}
     places = {run.location_of(number) for number in first} - {()}
     own = {stack[0] for stack in places if classes_around(stack[:1]) & classes}
     later = [
@@ -82,11 +83,8 @@ def traced_function(stack: Stack) -> Stack:
         function = function_at(frame)
         if "function" in called_at(frame):
             return stack[i:]
-        if isinstance(function, ast.FunctionDef) and any(map(is_traced, function.decorator_list)):
+        if isinstance(function, ast.FunctionDef) and any(
+            map(is_tf_function, function.decorator_list)
+        ):
             return (Frame(frame.path, function.lineno, function.name), *stack[i:])
     return stack
-
-
-def is_traced(decorator: ast.expr) -> bool:
-    named = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return getattr(named, "attr", getattr(named, "id", "")) == "function"
