@@ -5,7 +5,7 @@ from dataclasses import replace
 import edited_programs
 import pytest
 from recorded import LINE, OTHER, loaded, modes, omitted, run, saved, updated, variable, written
-from strategy_clinic.observer.events import ModelCalled, SaveKind, VariablesKept
+from strategy_clinic.observer.events import CheckpointRestored, ModelCalled, SaveKind, VariablesKept
 
 MODEL = [variable(number) for number in (1, 2, 11, 12)]  # a model, and another one of its class
 FILE = {"path": "ck-1", "made_at": LINE}
@@ -16,6 +16,10 @@ KEPT = VariablesKept(OTHER, "restore", "ck-1", (12,), (), 1, other_output=False,
 CALLED = ModelCalled(OTHER, 8, 1, (11, 12))
 
 
+def restored(*variables):
+    return CheckpointRestored(OTHER, "ck-2", OTHER, variables, (), "")
+
+
 def judged(save, *events, keras=3):
     found = modes(run(*MODEL, save, FILLED, *events, keras=keras))
     return [each for each in found if each[0] in ("fm06", "fm65")]
@@ -23,6 +27,7 @@ def judged(save, *events, keras=3):
 
 def test_weights_that_the_save_had_left_out():
     assert judged(WITHOUT, KEPT, CALLED) == [("fm65", 7)]
+    assert judged(WITHOUT, KEPT, restored(1, 2), CALLED) == [("fm65", 7)]
 
 
 def test_weights_that_only_an_optimizer_had_saved():
@@ -38,6 +43,7 @@ RIGHT = {
     "a new head, which is trained": [KEPT, CALLED, updated(trains=(12,))],
     "written by the program": [KEPT, written(number=12), CALLED],
     "loaded from another file": [KEPT, loaded(path="ck-2", variables=(12,)), CALLED],
+    "restored from another file": [KEPT, restored(12), CALLED],
     "not called": [KEPT],
     "all is filled": [CALLED],
 }
