@@ -12,6 +12,7 @@ from strategy_clinic.base import files
 from strategy_clinic.examiner.reading import from_json
 from strategy_clinic.observer import events
 from strategy_clinic.observer.main import remove_own_frames
+from strategy_clinic.observer.program_state import attributes_of
 from strategy_clinic.processes import python_process
 
 OBSERVER = files.PACKAGE / "observer"
@@ -468,6 +469,38 @@ BY_HAND = """
 
 
 @pytest.mark.slow
+def test_examples_that_are_skipped_are_told_once_for_a_line(run):
+    text = """
+        import tensorflow as tf
+
+        for count in (0, 2, 3):
+            tf.data.Dataset.range(8).skip(count)
+        """
+    (skipped,) = run(text).of(events.ExamplesSkipped)
+    assert skipped.count == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("used, models", [("other", ["loaded"]), ("loaded", [])])
+def test_a_model_that_is_loaded_while_another_one_is_used(run, used, models):
+    text = f"""
+        import tensorflow as tf
+
+        def made(name):
+            return tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)], name=name)
+
+        other, loaded = made("other"), made("loaded")
+        made("saved").save_weights("saved.weights.h5")
+        other.predict(tf.ones((2, 2)), verbose=0)
+        loaded.load_weights("saved.weights.h5")
+        {used}.predict(tf.ones((2, 2)), verbose=0)
+        """
+    watched = run(text)
+    assert watched.status == 0, watched.error
+    assert [each.name for each in watched.of(events.LoadUnused)] == models
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["value = weight", "value = tf.convert_to_tensor(weight)"])
 def test_a_program_that_trains_without_an_optimizer(run, source):
     watched = run(BY_HAND.format(source=source), "--devices", "2")
@@ -555,6 +588,22 @@ FIT = """
     history = model.fit(data, epochs=3, verbose=0)
     print([round(loss, 4) for loss in history.history["loss"]])
 """
+
+
+def test_the_attributes_of_an_object_with_slots():
+    class Counted:
+        __slots__ = "steps"
+
+    class Best(Counted):
+        __slots__ = "value", "unset"
+
+        @property
+        def asked(self):
+            raise AssertionError("a property is not asked")
+
+    best = Best()
+    best.steps, best.value = 3, 0.5
+    assert dict(attributes_of(best)) == {"steps": 3, "value": 0.5}
 
 
 @pytest.mark.slow

@@ -156,6 +156,14 @@ def rebinding(x, owner):
     return x * owner.scale
 
 
+def running(x, strategy, owner):
+    return strategy.run(calling, args=(x, owner))
+
+
+def running_by_position(x, strategy, owner):
+    return strategy.run(calling, [x, owner])
+
+
 def test_arguments_lead_to_what_they_are():
     own, is_own = Settings(), lambda path: path == __file__
     read = {each.name for each in reads_of(passing, is_own, [1.0, own]).numbers}
@@ -163,6 +171,9 @@ def test_arguments_lead_to_what_they_are():
     assert {each.name for each in reads_of(passing, is_own, [1.0], {"owner": own}).numbers} == read
     assert not reads_of(passing, is_own, [1.0]).numbers
     assert not reads_of(rebinding, is_own, [1.0, own]).numbers
+    for function in (running, running_by_position):
+        (in_replica,) = reads_of(function, is_own, [1.0, object(), own]).numbers
+        assert in_replica.name == "given.scale"
 
 
 def test_a_comparison_with_0_asks_whether_it_is_the_first_call():
