@@ -498,6 +498,7 @@ def test_a_model_that_is_loaded_while_another_one_is_used(run, used, models):
     watched = run(text)
     assert watched.status == 0, watched.error
     assert [each.name for each in watched.of(events.LoadUnused)] == models
+    assert [each.path for each in watched.of(events.LookedFor)] == ["saved.weights.h5"]
 
 
 @pytest.mark.slow
@@ -509,6 +510,7 @@ def test_a_program_that_trains_without_an_optimizer(run, source):
     assert [value.sample.entries[0] for (value,) in steps] == pytest.approx([0.7, 0.4])
     trained = {(value.number,) for (value,) in steps}
     assert {each.connected for each in watched.of(events.GradientComputed)} == trained
+    assert [each.updates for each in watched.of(events.StepsCounted)] == [0]
 
 
 # What a restart depends on
@@ -681,6 +683,45 @@ def test_copies_of_layers(run):
     assert [each.target for each in watched.of(events.CalledInTurn)] == [after]
     (moved,) = watched.of(events.CopyMoved)
     assert (moved.target, round(moved.share, 3)) == (follows, 0.25)
+
+
+@pytest.mark.slow
+def test_a_clone_of_a_model_in_a_model_is_one_copy(run):
+    text = """
+        import keras
+        import tensorflow as tf
+
+        inner = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+        model = keras.Sequential([keras.Input((3,)), inner, keras.layers.Dense(1)])
+        keras.models.clone_model(model, recursive=True)
+        """
+    (copied,) = run(text).of(events.WeightsCopied)
+    assert (copied.function, len(copied.target)) == ("clone_model", 4)
+
+
+@pytest.mark.slow
+def test_what_a_checkpoint_does_not_follow_is_not_saved(run):
+    text = """
+        import tensorflow as tf
+
+        class Network(tf.keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.blocks = [tf.keras.layers.Dense(3)]
+                self.out = tf.keras.layers.Dense(1)
+
+            def call(self, x):
+                return self.out(self.blocks[0](x))
+
+        network = Network()
+        network(tf.ones((1, 2)))
+        tf.train.Checkpoint(network=network).save("saved/ck")
+        """
+    watched = run(text)
+    (save,) = watched.of(events.Saved)
+    shapes = {each.number: each.shape for each in watched.of(events.VariableMade)}
+    # The checkpoint's own count, and what the attribute holds
+    assert sorted(map(shapes.get, save.variables)) == [(), (1,), (3, 1)]
 
 
 STEP = """
