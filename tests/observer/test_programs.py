@@ -715,6 +715,8 @@ def test_what_a_checkpoint_does_not_follow_is_not_saved(run):
 
         network = Network()
         network(tf.ones((1, 2)))
+        alone, other = tf.Variable(tf.ones(5)), tf.Variable(tf.ones(6))
+        alone.assign_add(tf.ones(5))
         tf.train.Checkpoint(network=network).save("saved/ck")
         """
     watched = run(text)
@@ -722,6 +724,9 @@ def test_what_a_checkpoint_does_not_follow_is_not_saved(run):
     shapes = {each.number: each.shape for each in watched.of(events.VariableMade)}
     # The checkpoint's own count, and what the attribute holds
     assert sorted(map(shapes.get, save.variables)) == [(), (1,), (3, 1)]
+    # Of what it does not follow, what the program has changed
+    left_out = {shapes[each.number] for each in save.omitted}
+    assert (5,) in left_out and (6,) not in left_out
 
 
 STEP = """

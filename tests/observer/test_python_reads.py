@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from strategy_clinic.observer.python_reads import UNKNOWN, reads_of, state_of
+from strategy_clinic.observer.python_reads import UNKNOWN, names_in, reads_of, state_of
 
 rate, verbose, first_call = 0.1, False, 0
 config = {"rate": 0.2}
@@ -184,6 +184,13 @@ def test_a_comparison_with_0_asks_whether_it_is_the_first_call():
 def test_random_numbers():
     assert drawn(drawing) == ["np.random.normal", "random.random", "generator.normal"]
     assert drawn(drawing_elsewhere) == []
+
+
+def test_the_names_of_a_function_are_those_of_functions_in_it_too():
+    def outer(model):
+        return lambda batch: model.train_step(batch)
+
+    assert "train_step" in names_in(outer.__code__)
 
 
 def test_functions_of_libraries_are_not_read():
