@@ -219,6 +219,11 @@ PROGRAM = """\
             if self.done > 10:
                 return
 
+        left = 9
+
+        def begin(self):
+            self.left = 8
+
     def main():
         number = 0
         number += 1
@@ -231,7 +236,8 @@ PROGRAM = """\
         ("Job", "best", 7),
         ("Job", "done", 7),
         ("Job", "waited", 4),
-        ("main", "number", 17),
+        ("Job", "left", 19),
+        ("main", "number", 22),
         ("", "STEPS", 1),
         ("Job", "lost", None),
     ],
@@ -241,6 +247,6 @@ def test_where_a_value_is_made(tmp_path, holder, name, line):
     path.write_text(textwrap.dedent(PROGRAM))
     for each in (name, f"{name} of number 2"):
         made = made_at((str(path), holder, each))
-        assert (made[0].line if made else None) == line
+        assert [frame.line for frame in made] == ([line] if line else [])
     lost = Lost((str(path), holder, name), 4, "0.5", "0.4", False)
     assert is_best_value(lost) is (name == "best")

@@ -86,6 +86,7 @@ HARMLESS = programs.benchmark_programs(["fm52"], 2)[0]  # works on Keras 2
 def test_the_word_for_a_score(result, word):
     assert result.word == word
     assert word in str(result)
+    assert ("guilty" in str(result)) == (result.program.is_broken and word != "on the line")
 
 
 def test_totals():

@@ -252,8 +252,13 @@ def test_what_puts_a_checkpoint_together(tmp_path, made_at, expected):
 
 @pytest.mark.parametrize(
     "more, line",
-    [("", 3), ("        self.loss = chosen\n", None), ("        self.other = chosen\n", 3)],
-    ids=["once", "twice", "another"],
+    [
+        ("", 3),
+        ("        self.loss = chosen\n", None),
+        ("        self.other = chosen\n", 3),
+        ("        loss = chosen\n", 3),
+    ],
+    ids=["once", "twice", "another", "a name"],
 )
 def test_a_function_that_an_attribute_is_given(tmp_path, more, line):
     text = "class Job:\n    def __init__(self):\n        self.loss = tf.reduce_mean\n"

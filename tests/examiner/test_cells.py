@@ -50,6 +50,9 @@ def test_installations_and_questions_are_left_out_and_named():
     assert "install" not in made.text and len(made.left_out) == 4
     (note,) = made.notes
     assert note.endswith("cell 2, line 1 `%%bash` and 1 more")
+    (note,) = listing(MIXED).notes
+    assert note.endswith("line 10 `os?`")
+    assert listing("x = 1").notes == []
 
 
 def names_after(*texts, folder=None, monkeypatch=None):

@@ -155,6 +155,26 @@ def test_a_process_is_named_if_it_is_seen_twice(monkeypatch):
     assert said == "the process 'python 71.py' has imported TensorFlow, and could not be observed"
 
 
+def test_processes_are_looked_for_until_the_program_ends(monkeypatch):
+    class Program:
+        looked = 0
+
+        @property
+        def returncode(self):
+            return 0 if self.looked == 3 else None
+
+    running = SimpleNamespace(process=Program())
+
+    def look(running, suspected):
+        running.process.looked += 1
+        return suspected
+
+    monkeypatch.setattr(children, "look", look)
+    monkeypatch.setattr(children, "BETWEEN_LOOKS", 0)
+    children.look_on(running)
+    assert running.process.looked == 3
+
+
 def test_many_processes_are_counted():
     several = run(unseen=tuple(f"process {n}" for n in range(9)))
     said = plan.unseen_processes([several, several])
@@ -177,6 +197,10 @@ STARTS = """
             process.start()
             process.join()
         os.environ["PYTHONPATH"] = "mine"
+        process = multiprocessing.get_context("spawn").Process(target=work, name="later")
+        process.start()
+        process.join()
+        os.environ["PYTHONPATH"] = "mine"
         subprocess.run([sys.executable, "-c", CODE, "changed-"], check=True)
         subprocess.run([sys.executable, "-c", CODE, "own-"], env={"PYTHONPATH": "mine"}, check=True)
         del os.environ["PYTHONPATH"]
@@ -198,11 +222,11 @@ def test_every_python_that_a_program_starts_is_observed_and_runs_the_readers_sit
         sandbox.files.restore(sandbox.files.initial)
         recording = sandbox.run(Role.WATCHED, 1)
     assert recording.outcome is Outcome.FINISHED, recording.output
-    observed = ("fork", "spawn", "forkserver", "changed", "own", "shell")
+    observed = ("fork", "spawn", "forkserver", "later", "changed", "own", "shell")
     names, theirs = json.loads(recording.output.splitlines()[-1])
     made = {name for name in names if "-" in name}
     assert made == {*(f"{name}-True" for name in observed), "isolated-False"}
-    assert theirs == "xx"
+    assert theirs == "xxx"
 
 
 TRAINS = """

@@ -92,6 +92,8 @@ def test_a_rate_by_the_number_of_replicas_is_compared(tmp_path):
     examination, _ = examined_with(tmp_path, RIGHT["the average"], rate)
     matched = [each for each in examination.recordings if each.role is Role.MATCHED]
     assert examination.findings == examination.notes == [] and len(matched) == 1
+    made = [each.words for each in examination.runs if each.role is Role.MATCHED]
+    assert made == ["on 1 device (with the batches of 2)"]
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -8,6 +8,7 @@ from strategy_clinic import cli
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.examiner.runs import folder, program_spec
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec, script_in
+from strategy_clinic.examiner.runs.workspace import CopiedFolder
 
 
 @pytest.fixture
@@ -81,4 +82,5 @@ def test_a_script_is_run_in_the_copy_however_it_was_named(tmp_path, script):
 def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch, limit, most, says):
     monkeypatch.setattr(folder, limit, most)
     with pytest.raises(UserError, match=f"{says}, and is copied: examine the program in a folder"):
-        folder.require_size(tmp_path)
+        CopiedFolder.of(tmp_path, tmp_path / "place", "no view is permitted")
+    assert not (tmp_path / "place").exists()

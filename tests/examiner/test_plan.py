@@ -3,9 +3,10 @@
 from types import SimpleNamespace
 
 import pytest
-from recorded import LINE, run, strategy
+from recorded import LINE, OTHER, run, strategy
 from strategy_clinic.examiner.engine import NOT_REPEATED, Diagnosis
 from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.restarts import RESTART
 from strategy_clinic.examiner.rule import observed
 from strategy_clinic.examiner.runs import cluster, plan
 from strategy_clinic.examiner.runs.progress import FindingKnown
@@ -47,6 +48,19 @@ def test_a_program_that_fails_on_all_devices_has_failed():
     assert plan.failed_run([run(), failed]) is failed
     assert plan.ending(failed) == "raised with status 1: AssertionError: 2 GPUs"
     assert plan.uncompared([run(), failed]) == []
+
+
+@pytest.mark.parametrize(
+    "mode, role, explained",
+    [
+        (RESTART, Role.RESTARTED, True),
+        (RESTART, Role.WATCHED, False),
+        ("fm05", Role.RESTARTED, False),
+    ],
+)
+def test_a_restart_that_fails_is_explained_by_what_is_found_of_it(mode, role, explained):
+    failed = run(REFUSES, role=role, outcome=Outcome.RAISED, status=1)
+    assert plan.explains(observed(mode, failed, OTHER, "it fails", "seen"), failed) is explained
 
 
 OF_AN_OPERATION = ExceptionRaised(LINE, "InvalidArgumentError", "InvalidArgumentError: [0,8]", ())

@@ -86,6 +86,7 @@ def test_a_number_that_depends_on_the_number_of_devices(name, tmp_path):
     assert finding.mode == mode
     assert line in text.splitlines()[finding.line - 1]
     assert "is printed on 1 and" in str(finding.message)
+    assert ("divided by the examples of the whole batch" in finding.fix) == (mode == "fm44")
 
 
 AVERAGE = "tf.nn.compute_average_loss(errors, global_batch_size=8)"

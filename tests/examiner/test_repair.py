@@ -647,7 +647,7 @@ ALONE = {
     "a path from elsewhere": ("fm08", 'c.save("a/b")\nc.restore(path_of(run))  # here'),
     "a share already": (
         "fm21",
-        "def f(c):\n    return d.batch(c.get_per_replica_batch_size(8))  # here\n"
+        "def f(c):\n    return d.batch(c.get_per_replica_batch_size(8), True)  # here\n"
         "s.distribute_datasets_from_function(f)",
     ),
     "a product of expressions": ("fm26", "n = (a + b) * s.num_replicas_in_sync  # here"),

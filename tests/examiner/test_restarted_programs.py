@@ -3,7 +3,19 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, ended, loaded, run, saved, state, updated, values, variable
+from recorded import (
+    LINE,
+    OTHER,
+    ended,
+    loaded,
+    run,
+    saved,
+    state,
+    updated,
+    values,
+    variable,
+    written,
+)
 from score_restarts import examined, outcomes, program
 from strategy_clinic.examiner import moments
 from strategy_clinic.examiner.engine import diagnose
@@ -238,14 +250,15 @@ def test_what_differs_after_a_restart_is_a_finding(changes, message):
 
 
 @pytest.mark.parametrize(
-    "event, words",
+    "events, words",
     [
-        (OrderDrawn(OTHER, "shuffle"), "the order of the examples (line 20)"),
-        (PartUsed(OTHER, Part.RANDOM_NUMBERS), "numbers in a step (line 20)"),
+        ([OrderDrawn(OTHER, "shuffle")], "the order of the examples (line 20)"),
+        ([PartUsed(OTHER, Part.RANDOM_NUMBERS)], "numbers in a step (line 20)"),
+        ([variable(7, maker=Owner.RANDOM), written(number=7)], "seeds of layers"),
     ],
 )
-def test_what_is_drawn_at_random_is_named_and_no_finding(event, words):
-    messages, notes = found(restarted(event, entries=(7.0,)))
+def test_what_is_drawn_at_random_is_named_and_no_finding(events, words):
+    messages, notes = found(restarted(*events, entries=(7.0,)))
     assert messages == []
     assert notes[-1].endswith(f"these begin again: {words}")
 

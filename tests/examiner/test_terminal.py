@@ -54,6 +54,7 @@ def test_a_terminal_has_the_same_words_in_colours(result, monkeypatch):
     shown = stream.getvalue()
     assert without_colours(shown).split() == text.in_words(result).split()
     assert "\x1b[" in shown or not result.findings
+    assert ("\x1b[1;31m" in shown) == bool(result.failure)
 
 
 def test_no_colours_where_they_are_not_wanted(monkeypatch):

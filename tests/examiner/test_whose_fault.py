@@ -58,6 +58,9 @@ def test_all_lines_that_wrote_it_are_in_the_proof():
     (finding,) = diagnosis.findings
     assert finding.line == 20
     assert str(finding.proof).endswith("; it is written at line 20 and at line 7")
+    more = [written(location=stack("/program/train.py", line)) for line in (1, 2, 3)]
+    (finding,) = settled(trained(0.9, devices=1), trained(0.8, *more))[0].findings
+    assert str(finding.proof).endswith("; it is written at line 20 and at line 1 and at line 2")
 
 
 def test_a_variable_that_no_known_line_writes():

@@ -137,6 +137,11 @@ def test_a_clone_that_is_called_outside_of_training(at, call, update):
     assert modes(run(LEARNT, CLONE, *used)) == []
 
 
+def test_a_model_that_is_called_before_it_gets_the_weights_of_another(at):
+    called, update = CopyCalled(at(2), (3, 4)), updated(at(3), trains=(8,))
+    assert modes(run(LEARNT, called, CLONE, update)) == []
+
+
 CALLED = CopyCalled(OTHER, (3, 4))
 
 

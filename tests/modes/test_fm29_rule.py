@@ -310,6 +310,9 @@ def test_transfer_learning_needs_an_optimizer_of_its_own():
     events = saved(optimizers=(state(),)), loaded()
     assert modes(run(*events, kept, again)) == []
     assert modes(run(*events, replace(kept, path="ck-2"), again)) == [("fm29", 7)]
+    # What an earlier load left out says nothing of a later one of the same file.
+    before, load = events
+    assert modes(run(before, kept, load, again)) == [("fm29", 7)]
 
 
 RATE = LearningRateWritten(LINE, 12, 0.4)

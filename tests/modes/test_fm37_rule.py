@@ -6,6 +6,7 @@ from importlib import import_module
 import pytest
 from recorded import (
     LINE,
+    OTHER,
     answering,
     ended,
     run,
@@ -233,6 +234,11 @@ def test_a_gradient_that_no_line_of_the_program_computes():
     ]
     assert judged(one, replace(other, events=tuple(events))) == []
     assert judged(one, replace(other, events=(*events, GradientComputed(LINE, 0, 1)))) == ["fm37"]
+
+
+def test_the_gradient_of_a_penalty_on_gradients_is_not_that_of_the_training():
+    within, own = GradientComputed(OTHER, 0, 1), GradientComputed(LINE, 0, 1, connected=(1,))
+    assert rule.line_of_gradient(run(within, own), 1) == LINE
 
 
 SUMS = """\

@@ -106,6 +106,13 @@ def test_a_metric_without_a_loss_says_something_if_the_same_weights_are_trained(
     assert "fm44" not in [each.mode for each in diagnose(apart).findings]
 
 
+@pytest.mark.parametrize("value, expected", [(4.0, True), (1.0, True), (3.0, False)])
+def test_where_the_trainings_differ_only_a_factor_shows_that_it_is_the_metric(value, expected):
+    pair = on_two(reported(), reported(error=value))
+    apart = Runs(pair, [Divergence(*pair, 1, "weight", 0.5)])
+    assert ("fm44" in [each.mode for each in diagnose(apart).findings]) == expected
+
+
 def test_a_metric_that_only_one_run_has():
     assert modes(*on_two(reported(only=1.0), reported())) == []
     assert modes(*on_two(reported(), reported(only=1.0))) == []

@@ -128,6 +128,14 @@ def test_a_division_by_a_sum_of_the_part(loss, expected):
     assert judged(steps(ONE, loss, 1), steps(OTHER, loss)) == expected
 
 
+@pytest.mark.parametrize("loss, line", [(DIVIDED, 4), (MEAN, 3)])
+def test_the_line_of_a_loss_that_is_given_to_compile(loss, line):
+    used = PartUsed(stack("loss.py", 3), Part.OWN_LOSS)
+    one, other = (steps(update, loss, n) for update, n in ((ONE, 1), (OTHER, 2)))
+    divergence = first_divergence(one, replace(other, events=(*other.events, used)))
+    assert rule.line_of_own_loss(divergence)[0].line == line
+
+
 def test_what_is_said_of_it():
     (finding,) = diagnose(Runs([steps(OTHER, devices=4), steps(ONE, devices=1)])).findings
     assert str(finding.message).endswith(

@@ -34,8 +34,9 @@ def test_an_optimizer_that_a_replica_builds_raises_the_same_with_one_step():
 def test_the_argument_of_several_lines_is_blamed(tmp_path):
     text = "model.compile(\n    'sgd',\n    steps_per_execution=4,\n)\n"
     (tmp_path / "train.py").write_text(text)
-    at_call = compiled(location=stack(tmp_path / "train.py", 1))
-    assert modes(run(at_call, RAISED)) == [("fm58", 3)]
+    at_call = compiled(location=stack(tmp_path / "train.py", 1, 9))
+    (finding,) = found(run(at_call, RAISED))
+    assert (finding.mode, [frame.line for frame in finding.location.frames]) == ("fm58", [3, 9])
 
 
 def test_more_steps_than_were_asked_for():

@@ -17,7 +17,14 @@ from recorded import (
     variable,
     written,
 )
-from strategy_clinic.observer.events import Held, ModelCalled, ProgramState, SaveKind, VariablesKept
+from strategy_clinic.observer.events import (
+    CheckpointRestored,
+    Held,
+    ModelCalled,
+    ProgramState,
+    SaveKind,
+    VariablesKept,
+)
 
 MODEL = [variable(number) for number in (1, 2, 11, 12)]  # a model, and another one of its class
 FILE = {"path": "ck-1", "made_at": LINE}
@@ -26,6 +33,10 @@ SMALLER = saved(held=[1], **FILE)
 FILLED = loaded(function="restore", variables=(11, 12))
 KEPT = VariablesKept(OTHER, "restore", "ck-1", (12,), (), 1, other_output=False, skipped=False)
 CALLED = ModelCalled(OTHER, 8, 1, (11, 12))
+
+
+def restored(*variables):
+    return CheckpointRestored(OTHER, "ck-2", OTHER, variables, (), "")
 
 
 def judged(save, *events, keras=3):
@@ -37,6 +48,7 @@ def judged(save, *events, keras=3):
 def test_weights_that_the_save_had_left_out(keras):
     """The version of Keras is not always asked for: the installed one is Keras 3."""
     assert judged(WITHOUT, KEPT, CALLED, keras=keras) == [("fm65", 7)]
+    assert judged(WITHOUT, KEPT, restored(1, 2), CALLED, keras=keras) == [("fm65", 7)]
 
 
 def test_weights_that_only_an_optimizer_had_saved():
@@ -52,6 +64,7 @@ RIGHT = {
     "a new head, which is trained": [KEPT, CALLED, updated(trains=(12,))],
     "written by the program": [KEPT, written(number=12), CALLED],
     "loaded from another file": [KEPT, loaded(path="ck-2", variables=(12,)), CALLED],
+    "restored from another file": [KEPT, restored(12), CALLED],
     "not called": [KEPT],
     "all is filled": [CALLED],
 }

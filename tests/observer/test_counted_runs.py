@@ -61,7 +61,14 @@ def watched(folder, wrap):
 
 
 @pytest.mark.replayed
-@pytest.mark.parametrize("wrap, graph_calls, eager_runs", [("@tf.function", 12, 0), ("", 0, 12)])
+@pytest.mark.parametrize(
+    "wrap, graph_calls, eager_runs",
+    [
+        # What it counts as it runs, no other live test compares.
+        pytest.param("@tf.function", 12, 0, marks=[pytest.mark.live, pytest.mark.slow]),
+        ("", 0, 12),
+    ],
+)
 def test_bytes_and_steps_are_those_of_the_program(wrap, graph_calls, eager_runs, tmp_path):
     recording, truth = watched(tmp_path, wrap)
     (counted,) = recording.of(StepsCounted)

@@ -3,6 +3,7 @@
 import pytest
 from strategy_clinic.observer import events
 from strategy_clinic.observer.events import Part
+from strategy_clinic.observer.replacements import Replacement
 from test_programs import run  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.slow
@@ -54,7 +55,10 @@ def used(run, line, count=1):  # noqa: F811
     watched = run(PROGRAM.format(line=line, count=count), "--devices", "2")
     assert watched.status == 0, watched.error
     assert watched.of(events.ObserverFailed) == []
-    return [(each.part, each.location[0].function) for each in watched.of(events.PartUsed)]
+    parts = watched.of(events.PartUsed)
+    # A replica's thread does not know what has called it.
+    assert {each.location[-1].function for each in parts} <= {"<module>"}
+    return [(each.part, each.location[0].function) for each in parts]
 
 
 @pytest.mark.parametrize("line", CLIPS.values(), ids=CLIPS)
@@ -65,3 +69,16 @@ def test_gradients_of_one_replica_that_are_clipped_or_normalised(run, line):  # 
 def test_gradients_that_are_scaled_or_added_up_first(run):  # noqa: F811
     branches = [f"if lines == {i}: {line}" for i, line in enumerate(KEEPS)]
     assert used(run, "\n    ".join(branches), len(KEEPS)) == []
+
+
+def test_an_optimizer_of_keras_2_gets_the_gradients_that_were_computed(run):  # noqa: F811
+    """In a run that leaves out the clipping of a program's own, its steps are those of the program without it."""
+    without = "--replace", Replacement.NO_OWN_CLIPPING.value
+    printed = []
+    for line, options in (("pass", ()), (CLIPS["the sign"], ()), (CLIPS["the sign"], without)):
+        text = PROGRAM.format(line=line, count=1) + "print(weight.numpy())\n"
+        watched = run(text, "--devices", "2", "--keras", "2", *options)
+        assert watched.status == 0, watched.error
+        printed.append(watched.output)
+    plain, clipped, replaced = printed
+    assert clipped != plain and replaced == plain

@@ -12,6 +12,7 @@ from strategy_clinic.base import files
 from strategy_clinic.examiner.reading import from_json
 from strategy_clinic.observer import events
 from strategy_clinic.observer.main import remove_own_frames
+from strategy_clinic.observer.program_state import attributes_of
 from strategy_clinic.processes import python_process
 
 OBSERVER = files.PACKAGE / "observer"
@@ -474,6 +475,39 @@ BY_HAND = """
 
 
 @pytest.mark.slow
+def test_examples_that_are_skipped_are_told_once_for_a_line(run):
+    text = """
+        import tensorflow as tf
+
+        for count in (0, 2, 3):
+            tf.data.Dataset.range(8).skip(count)
+        """
+    (skipped,) = run(text).of(events.ExamplesSkipped)
+    assert skipped.count == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("used, models", [("other", ["loaded"]), ("loaded", [])])
+def test_a_model_that_is_loaded_while_another_one_is_used(run, used, models):
+    text = f"""
+        import tensorflow as tf
+
+        def made(name):
+            return tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)], name=name)
+
+        other, loaded = made("other"), made("loaded")
+        made("saved").save_weights("saved.weights.h5")
+        other.predict(tf.ones((2, 2)), verbose=0)
+        loaded.load_weights("saved.weights.h5")
+        {used}.predict(tf.ones((2, 2)), verbose=0)
+        """
+    watched = run(text)
+    assert watched.status == 0, watched.error
+    assert [each.name for each in watched.of(events.LoadUnused)] == models
+    assert [each.path for each in watched.of(events.LookedFor)] == ["saved.weights.h5"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["value = weight", "value = tf.convert_to_tensor(weight)"])
 def test_a_program_that_trains_without_an_optimizer(run, source):
     watched = run(BY_HAND.format(source=source), "--devices", "2")
@@ -482,6 +516,7 @@ def test_a_program_that_trains_without_an_optimizer(run, source):
     assert [value.sample.entries[0] for (value,) in steps] == pytest.approx([0.7, 0.4])
     trained = {(value.number,) for (value,) in steps}
     assert {each.connected for each in watched.of(events.GradientComputed)} == trained
+    assert [each.updates for each in watched.of(events.StepsCounted)] == [0]
 
 
 # What a restart depends on
@@ -563,6 +598,22 @@ FIT = """
 """
 
 
+def test_the_attributes_of_an_object_with_slots():
+    class Counted:
+        __slots__ = "steps"
+
+    class Best(Counted):
+        __slots__ = "value", "unset"
+
+        @property
+        def asked(self):
+            raise AssertionError("a property is not asked")
+
+    best = Best()
+    best.steps, best.value = 3, 0.5
+    assert dict(attributes_of(best)) == {"steps": 3, "value": 0.5}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("order, different", [("", 1), ("shuffle(8, seed=2).", 3)])
 def test_the_examples_of_each_epoch_of_fit(run, order, different):
@@ -638,6 +689,50 @@ def test_copies_of_layers(run):
     assert [each.target for each in watched.of(events.CalledInTurn)] == [after]
     (moved,) = watched.of(events.CopyMoved)
     assert (moved.target, round(moved.share, 3)) == (follows, 0.25)
+
+
+@pytest.mark.slow
+def test_a_clone_of_a_model_in_a_model_is_one_copy(run):
+    text = """
+        import keras
+        import tensorflow as tf
+
+        inner = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+        model = keras.Sequential([keras.Input((3,)), inner, keras.layers.Dense(1)])
+        keras.models.clone_model(model, recursive=True)
+        """
+    (copied,) = run(text).of(events.WeightsCopied)
+    assert (copied.function, len(copied.target)) == ("clone_model", 4)
+
+
+@pytest.mark.slow
+def test_what_a_checkpoint_does_not_follow_is_not_saved(run):
+    text = """
+        import tensorflow as tf
+
+        class Network(tf.keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.blocks = [tf.keras.layers.Dense(3)]
+                self.out = tf.keras.layers.Dense(1)
+
+            def call(self, x):
+                return self.out(self.blocks[0](x))
+
+        network = Network()
+        network(tf.ones((1, 2)))
+        alone, other = tf.Variable(tf.ones(5)), tf.Variable(tf.ones(6))
+        alone.assign_add(tf.ones(5))
+        tf.train.Checkpoint(network=network).save("saved/ck")
+        """
+    watched = run(text)
+    (save,) = watched.of(events.Saved)
+    shapes = {each.number: each.shape for each in watched.of(events.VariableMade)}
+    # The checkpoint's own count, and what the attribute holds
+    assert sorted(map(shapes.get, save.variables)) == [(), (1,), (3, 1)]
+    # Of what it does not follow, what the program has changed
+    left_out = {shapes[each.number] for each in save.omitted}
+    assert (5,) in left_out and (6,) not in left_out
 
 
 STEP = """

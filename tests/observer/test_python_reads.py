@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from strategy_clinic.observer.python_reads import UNKNOWN, reads_of, state_of
+from strategy_clinic.observer.python_reads import UNKNOWN, names_in, reads_of, state_of
 
 rate, verbose, first_call = 0.1, False, 0
 config = {"rate": 0.2}
@@ -156,6 +156,14 @@ def rebinding(x, owner):
     return x * owner.scale
 
 
+def running(x, strategy, owner):
+    return strategy.run(calling, args=(x, owner))
+
+
+def running_by_position(x, strategy, owner):
+    return strategy.run(calling, [x, owner])
+
+
 def test_arguments_lead_to_what_they_are():
     own, is_own = Settings(), lambda path: path == __file__
     read = {each.name for each in reads_of(passing, is_own, [1.0, own]).numbers}
@@ -163,6 +171,9 @@ def test_arguments_lead_to_what_they_are():
     assert {each.name for each in reads_of(passing, is_own, [1.0], {"owner": own}).numbers} == read
     assert not reads_of(passing, is_own, [1.0]).numbers
     assert not reads_of(rebinding, is_own, [1.0, own]).numbers
+    for function in (running, running_by_position):
+        (in_replica,) = reads_of(function, is_own, [1.0, object(), own]).numbers
+        assert in_replica.name == "given.scale"
 
 
 def test_a_comparison_with_0_asks_whether_it_is_the_first_call():
@@ -173,6 +184,13 @@ def test_a_comparison_with_0_asks_whether_it_is_the_first_call():
 def test_random_numbers():
     assert drawn(drawing) == ["np.random.normal", "random.random", "generator.normal"]
     assert drawn(drawing_elsewhere) == []
+
+
+def test_the_names_of_a_function_are_those_of_functions_in_it_too():
+    def outer(model):
+        return lambda batch: model.train_step(batch)
+
+    assert "train_step" in names_in(outer.__code__)
 
 
 def test_functions_of_libraries_are_not_read():

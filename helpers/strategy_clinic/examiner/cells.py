@@ -188,7 +188,7 @@ def needs_loop(text: str, cells: Sequence[Cell]) -> bool:
         return True
     with warnings.catch_warnings(action="ignore"):
         try:
-            code = compile(text, "", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+            code = compile(text, "", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         except (SyntaxError, ValueError):
             return False
     return bool(code.co_flags & inspect.CO_COROUTINE)

@@ -90,7 +90,7 @@ def chosen_batch_grows(runs: Runs) -> Iterator[Finding]:
     for one, other in itertools.product(runs.matched, runs.whole[:1]):
         plain, few, many = one.plain, one.replicas, other.replicas
         made = other.last(DatasetFromFunction)
-        if made is None or plain is None or not plain.examples < one.examples < other.examples:
+        if made is None or plain is None or one.examples >= other.examples:
             continue
         # The batch has grown with the number that the program reads, and again with the replicas.
         if (
