@@ -13,7 +13,6 @@ import pytest
 import score_folder
 from conftest import ROOT
 from strategy_clinic.examiner.runs.plan import WITHDRAWN
-from thorough import mostly_thorough
 
 PROGRAMS = Path(__file__).with_name("programs")
 SCORES = PROGRAMS / "scores.toml"
@@ -65,14 +64,14 @@ def test_runs_show_every_fault_and_nothing_in_correct_programs(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", mostly_thorough(SETS, "read"))
+@pytest.mark.parametrize("name", SETS)
 def test_no_finding_that_was_told_early_is_withdrawn(name):
     words = WITHDRAWN.rpartition("}")[2]
     assert [each.variant.name for each in scores(name) if words in "".join(each.notes)] == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", mostly_thorough(SETS, "read"))
+@pytest.mark.parametrize("name", SETS)
 def test_the_scores_are_those_that_are_told(name):
     """After a change, tools/score_folder.py prints the line for scores.toml."""
     assert score_folder.totals(scores(name)) == tomllib.loads(SCORES.read_text())[name]
