@@ -114,8 +114,9 @@ def test_what_a_killed_fork_server_leaves_is_deleted_by_the_next(own_folder):
     dead.wait()
     for pid, name in [(dead.pid, "__autograph_generated_file1.py"), (os.getpid(), "mine")]:
         folder = own_folder / f"{temp_files.PREFIX}{pid}-x"
-        folder.mkdir()
+        (folder / "__pycache__").mkdir(parents=True)
         (folder / name).touch()
+        (folder / "__pycache__" / f"{name}c").touch()
     temp_files.delete_folders_of_dead_servers()
     assert [path.name for path in own_folder.iterdir()] == [f"{temp_files.PREFIX}{os.getpid()}-x"]
 

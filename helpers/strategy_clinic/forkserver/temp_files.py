@@ -18,11 +18,12 @@ def new_folder(environment: Mapping[str, str]) -> Path:
 
 
 def delete_folder(folder: Path) -> None:
-    """Deletes AutoGraph's files, and the folder if it holds nothing else."""
-    for path in folder.glob(AUTOGRAPH):
-        path.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
-        folder.rmdir()
+    """Deletes AutoGraph's files, and what Python compiled of them; then each folder that holds nothing else."""
+    for place in (folder / "__pycache__", folder):
+        for path in place.glob(AUTOGRAPH):
+            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            place.rmdir()
 
 
 def delete_folders_of_dead_servers() -> None:
