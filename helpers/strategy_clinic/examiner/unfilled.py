@@ -68,6 +68,12 @@ def of_layers(recording: Recording, numbers: Iterable[int]) -> set[int]:
     return {each for each in numbers if recording.maker_of(each) is Owner.LAYER}
 
 
+def save_of(run: Recording, load: CheckpointRestored | VariablesKept) -> Saved | None:
+    """Returns the last save of this run under the path that is loaded."""
+    saves = [save for save in run.of(Saved, until=load) if save.path == load.path]
+    return saves[-1] if saves else None
+
+
 def layers_left_out(run: Recording, save: Saved) -> set[int]:
     """Returns the trained weights that a checkpoint has not, though it was given a model of Keras 3 that has them."""
     weights = of_layers(run, (each.number for each in save.omitted if each.trained))

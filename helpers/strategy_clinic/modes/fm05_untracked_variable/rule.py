@@ -30,7 +30,7 @@ from ...examiner.restarts import (
 )
 from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs
-from ...examiner.unfilled import layers_left_out, names_model_with
+from ...examiner.unfilled import layers_left_out, names_model_with, save_of
 from ...observer.events import (
     Ended,
     Frame,
@@ -204,19 +204,19 @@ def attribute_replaced(recording: Recording) -> Iterator[Finding]:
 def model_left_out(recording: Recording) -> Iterator[Finding]:
     """Checks whether a checkpoint has only the optimizer of a model, and the model that it should fill is used as it was made."""
     for kept in recording.of(VariablesKept):
-        saves = [save for save in recording.of(Saved, until=kept) if save.path == kept.path]
+        save = save_of(recording, kept)
         is_empty = kept.function == "restore" and not (kept.filled or kept.fitting)
-        trained = [state.trains for state in saves[-1].optimizers] if saves else []
-        is_like_trained = recording.shapes_of(kept.kept) in [
-            recording.shapes_of(numbers) for numbers in trained
-        ]
-        if not is_empty or not is_like_trained or not is_used_as_made(recording, kept):
+        if not save or not save.made_at or not is_empty:
             continue
-        if saves[-1].made_at and not names_model_with(recording, saves[-1], {*kept.kept}):
+        trained = [recording.shapes_of(state.trains) for state in save.optimizers]
+        is_like_trained = recording.shapes_of(kept.kept) in trained
+        if not is_like_trained or not is_used_as_made(recording, kept):
+            continue
+        if not names_model_with(recording, save, {*kept.kept}):
             yield observed(
                 "fm05",
                 recording,
-                saves[-1].made_at,
+                save.made_at,
                 Text(
                     "the checkpoint does not hold the model: ",
                     line_of(kept.location, "restore"),

@@ -13,6 +13,7 @@ from ...examiner.unfilled import (
     layers_left_out,
     names_model_with,
     of_layers,
+    save_of,
     save_without,
 )
 from ...observer.events import CheckpointRestored, Saved, SaveKind, VariableRead, VariablesKept
@@ -41,27 +42,25 @@ def lacking(run: Recording, load: VariablesKept) -> Saved | None:
     if filled_weights(run, load):
         save = save_without(run, load)
         return save if save and save.kind is SaveKind.CHECKPOINT and run.keras != 2 else None
-    saves = [save for save in run.of(Saved, until=load) if save.path == load.path]
-    weights = kept_weights(run, load)
-    return saves[-1] if saves and weights and names_model_with(run, saves[-1], weights) else None
+    save, weights = save_of(run, load), kept_weights(run, load)
+    return save if save and weights and names_model_with(run, save, weights) else None
 
 
 @rule("fm65", explains_divergence=False)
 def restored_from_nothing(run: Recording) -> Iterator[Finding]:
     """Checks a restore of a model from a checkpoint that was given one, too, and has no weights at all."""
     for restore in run.of(CheckpointRestored):
-        saves = [save for save in run.of(Saved, until=restore) if save.path == restore.path]
+        save = save_of(run, restore)
         weights = of_layers(run, restore.variables) - run.trained - run.written
         read = {each.number for each in run.of(VariableRead, after=restore)}
-        if not saves or not weights & read or of_layers(run, saves[-1].variables):
+        if not save or not weights & read or of_layers(run, save.variables):
             continue
-        if names_model_with(run, saves[-1], weights):
-            place = saves[-1].made_at or saves[-1].location
+        if names_model_with(run, save, weights):
             message = (
                 f"the checkpoint has none of the {len(weights)} weights of the model: {REASON}"
             )
             proof = f"{run.name_of(min(weights))} is read after the restore, as it was made"
-            yield observed("fm65", run, place, message, proof)
+            yield observed("fm65", run, save.made_at or save.location, message, proof)
             return
 
 
