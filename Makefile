@@ -12,16 +12,16 @@ CODE := helpers tests tools book upstream hatch_build.py
 lab: .venv/lab
 	@$(BIN)/clinic notebooks my_notebooks --open
 
-# Of the notebooks, eight and those that have changed since all have passed: see tests/changed_pages.py. Of the recorded
+# Of the notebooks, eight and those that have changed since all have passed: see tools/changed_pages.py. Of the recorded
 # examinations, the fewest are run that have every kind of run, and the others replayed: see tests/replayed.py.
 test: export EXAMINATIONS = cover
 test: lint types
-	pages=$$($(BIN)/python tests/changed_pages.py) \
+	pages=$$($(BIN)/python tools/changed_pages.py) \
 	  && $(BIN)/$(SIDE_BY_SIDE) -m "not thorough" --durations 10 --nbval tests $$pages
 
 # All notebooks. The state that has passed is the one from before the run: they may be edited while it takes its minutes.
 pages: .venv/test
-	$(BIN)/python tests/changed_pages.py --state > .venv/pages_passed.txt
+	$(BIN)/python tools/changed_pages.py --state > .venv/pages_passed.txt
 	$(BIN)/$(SIDE_BY_SIDE) --durations 10 --nbval notebooks
 	cp .venv/pages_passed.txt tests/pages_passed.txt
 

@@ -6,6 +6,8 @@ import importlib.util
 import re
 from pathlib import Path
 
+from statements import statements
+
 KERAS = Path(importlib.util.find_spec("keras").origin).parent / "src"
 ROOMS = ("layers", "losses", "optimizers")
 EACH = 3  # of so many sentences one is taken, so that a law takes a second
@@ -26,7 +28,7 @@ def sentences() -> tuple[str, ...]:
 
 
 def docstrings(path: Path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(ast.parse(path.read_text())):
         if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)):
             yield CODE.sub("", text)
 

@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 from conftest import ROOT
 from law import all_tests_of, edit
+from statements import statements
 from strategy_clinic.base import files
 from strategy_clinic.modes import registry
 from strategy_clinic.programs import checks, switches, text
@@ -91,7 +92,7 @@ def law_plain() -> list[str]:
 
 
 def imported(program: str) -> set[str]:
-    nodes = list(ast.walk(ast.parse(program)))
+    nodes = list(statements(ast.parse(program)))
     names = [each.module or "" for each in nodes if isinstance(each, ast.ImportFrom)]
     names += [alias.name for each in nodes if isinstance(each, ast.Import) for alias in each.names]
     return {name.split(".")[0] for name in names}

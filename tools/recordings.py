@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from statements import statements
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.base.files import PACKAGE, ROOT
 from strategy_clinic.examiner.reading import from_json, reader_of
@@ -49,6 +50,7 @@ from strategy_clinic.observer.events import plain
 ENTRIES = re.compile(r'(?<="entries": \[)[^]]+')
 UNREAD = ("__pycache__", ".pytest_cache")  # folders that no run depends on
 PACKAGES = ("tensorflow", "keras")
+INSTALLED = sysconfig.get_paths()
 OBSERVER = (
     ROOT / "tests" / "recordings" / "observer.txt"
 )  # the Python of the recordings, and the hash
@@ -119,7 +121,7 @@ def modules_from(folder: Path) -> set[Path]:
 def imported_by(path: Path) -> set[Path]:
     """Returns the modules of this package that a module imports by a relative name."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level:
             place = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
             candidates = [place, *(place / alias.name for alias in node.names)]
@@ -132,7 +134,7 @@ def imported_by(path: Path) -> set[Path]:
 def code_of(path: Path) -> str:
     """Returns the code of a module without comments and docstrings."""
     tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
             node
         ):
@@ -252,13 +254,11 @@ def key_of(sandbox: Sandbox, state: str, *words: object) -> str:
 
 def places_of(sandbox: Sandbox) -> dict[str, str]:
     """Returns the paths that differ between two examinations of the same program, with the words that stand for them."""
-    packages = sysconfig.get_paths()["purelib"]
-    python = sysconfig.get_paths()["stdlib"]
     return {
         str(sandbox.place): "{place}",
         str(sandbox.program.folder): "{folder}",
-        packages: "{packages}",
-        python: "{python}",
+        INSTALLED["purelib"]: "{packages}",
+        INSTALLED["stdlib"]: "{python}",
         str(ROOT): "{root}",
     }
 

@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from statements import statements
 from strategy_clinic.base import files
 from strategy_clinic.examiner.reading import from_json
 from strategy_clinic.observer import events
@@ -179,14 +180,14 @@ def test_a_forked_child_reports_no_end(run):
 def test_a_module_suits_the_oldest_python_that_tensorflow_has(path):
     """TensorFlow 2.18 runs on Python 3.9, where annotations such as `int | None` must not be evaluated."""
     tree = ast.parse(path.read_text(), feature_version=(3, 9))
-    annotated = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    annotated = [node for node in statements(tree) if isinstance(node, ast.FunctionDef)]
     late = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     imported = [alias.name for node in late if node.module == "__future__" for alias in node.names]
     assert imported == ["annotations"] or not any(node.args.args for node in annotated)
 
 
 def imports_of(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level != 1:

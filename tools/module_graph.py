@@ -5,6 +5,7 @@ import functools
 from collections.abc import Set
 from pathlib import Path
 
+from statements import statements
 from strategy_clinic.base import files
 from strategy_clinic.programs import text
 
@@ -29,7 +30,7 @@ def imports() -> dict[str, set[str]]:
 
 @functools.cache
 def relative_imports(text: str) -> list[ast.ImportFrom]:
-    nodes = ast.walk(ast.parse(text))
+    nodes = statements(ast.parse(text))
     return [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
 
 

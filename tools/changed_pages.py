@@ -1,4 +1,4 @@
-"""Which notebooks `make test` runs: `python tests/changed_pages.py` prints them, with `--state` the state of all.
+"""Which notebooks `make test` runs: `python tools/changed_pages.py` prints them, with `--state` the state of all.
 
 The state is a line for each notebook, with a hash of its inputs. `make pages` runs all notebooks and, once all have passed,
 keeps the state from before the run in tests/pages_passed.txt. A notebook whose hash is another now is run, and so are
@@ -24,6 +24,7 @@ from importlib import metadata
 from pathlib import Path
 
 from module_graph import imports, reachable
+from statements import statements
 from strategy_clinic.base import files, public_api
 
 ALWAYS = {
@@ -141,7 +142,7 @@ def imported_by_page(source: Path, modules: set[str]) -> set[str]:
 @functools.cache
 def words_from_package(text: str) -> set[tuple[str, str]]:
     """Returns each `from package import name` of a text, where the package is ours."""
-    nodes = ast.walk(ast.parse(text))
+    nodes = statements(ast.parse(text))
     found = [node for node in nodes if isinstance(node, ast.ImportFrom)]
     return {
         (str(node.module), alias.name)
