@@ -234,7 +234,7 @@ def is_generator(held: Key) -> bool:
 def counts_in_loop(held: Key) -> bool:
     """Tells whether a `for` loop gives a name its values."""
     path, _, name = plain(held)
-    loops = [each.target for each in nodes_of_file(path) if isinstance(each, ast.For)]
+    loops = [each.target for each in nodes_of_file(path, ast.For)]
     return any(name_of(part) == name for target in loops for part in ast.walk(target))
 
 
@@ -273,11 +273,10 @@ def is_best_value(lost: Lost) -> bool:
     """
     path, _, name = plain(lost.held)
     return not (lost.is_tensor and lost.is_reset) and any(
-        isinstance(node, ast.Compare)
-        and isinstance(node.ops[0], SIZES)
+        isinstance(node.ops[0], SIZES)
         and name in map(name_of, ast.walk(node))
         and not any(isinstance(side, ast.Constant) for side in (node.left, *node.comparators))
-        for node in nodes_of_file(path)
+        for node in nodes_of_file(path, ast.Compare)
     )
 
 

@@ -10,7 +10,7 @@ import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..base.files import source_text
 from ..observer.context import BATCHES
@@ -37,18 +37,26 @@ def code_at(path: str, line: int) -> str:
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
-def nodes_of_file(path: str) -> tuple[ast.AST, ...]:
-    """Returns all nodes of a Python file; none of a file that cannot be read."""
+def nodes_of_file(path: str, kind: Any = ast.AST) -> tuple[Any, ...]:
+    """Returns the nodes of a Python file, all or those of a kind; none of a file that cannot be read."""
     try:
-        return parsed(path, Path(path).stat().st_mtime)
+        return nodes_of(contents(path, Path(path).stat().st_mtime), kind)
     except OSError:
         return ()
 
 
 @functools.lru_cache(maxsize=64)
-def parsed(path: str, _changed: float) -> tuple[ast.AST, ...]:
+def contents(path: str, _changed: float) -> bytes:
+    return Path(path).read_bytes()
+
+
+@functools.lru_cache(maxsize=256)
+def nodes_of(text: bytes, kind: Any) -> tuple[ast.AST, ...]:
+    """Rules ask for few kinds of nodes, and often for the same."""
+    if kind is not ast.AST:
+        return tuple(node for node in nodes_of(text, ast.AST) if isinstance(node, kind))
     try:
-        return tuple(ast.walk(ast.parse(Path(path).read_bytes())))
+        return tuple(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError):
         return ()
 
@@ -59,7 +67,7 @@ def nodes_under(node: ast.AST | None) -> Iterator[ast.AST]:
 
 def innermost(frame: Frame, kind: type[Node]) -> Node | None:
     """Returns the smallest node of a kind that the frame's line belongs to."""
-    nodes = [node for node in nodes_of_file(frame.path) if isinstance(node, kind)]
+    nodes = nodes_of_file(frame.path, kind)
     return min((n for n in nodes if spans(n, frame.line)), key=height, default=None)
 
 
@@ -89,7 +97,7 @@ def from_first_line(stack: Stack) -> Stack:
 
 def functions_around(frame: Frame) -> list[Function]:
     """Returns the functions that the line belongs to, the innermost last."""
-    nodes = [node for node in nodes_of_file(frame.path) if isinstance(node, Function)]
+    nodes = nodes_of_file(frame.path, Function)
     return sorted((n for n in nodes if spans(n, frame.line)), key=height, reverse=True)
 
 
@@ -157,7 +165,7 @@ def computes_gradient(frame: Frame) -> bool:
 
 
 def calls_in_file(path: str) -> list[ast.Call]:
-    return [each for each in nodes_of_file(path) if isinstance(each, ast.Call)]
+    return [*nodes_of_file(path, ast.Call)]
 
 
 def name_of(node: ast.AST) -> str:
@@ -259,11 +267,10 @@ def assigned_value(frame: Frame | None) -> ast.expr | None:
 
 def only_value(frame: Frame, name: str) -> ast.expr | None:
     """Returns the value of a name that one assignment above a line, and nothing else in the file, gives a value."""
-    nodes = nodes_of_file(frame.path)
-    names = [each for each in nodes if isinstance(each, ast.Name) and each.id == name]
+    names = [each for each in nodes_of_file(frame.path, ast.Name) if each.id == name]
     stores = [each for each in names if isinstance(each.ctx, ast.Store)]
     is_parameter = any(name in parameters(each) for each in functions_around(frame))
-    assignments = [each for each in nodes if isinstance(each, ast.Assign)]
+    assignments = nodes_of_file(frame.path, ast.Assign)
     above = [each for each in assignments if each.lineno < frame.line]
     given = [each.value for each in above if each.targets == stores]
     return given[0] if given and not is_parameter else None
@@ -419,9 +426,8 @@ def attribute_called(frame: Frame) -> Frame | None:
     called = {name_of(each) for each in outermost if isinstance(each, ast.Attribute)}
     given = [
         each
-        for each in nodes_of_file(frame.path)
-        if isinstance(each, ast.Assign)
-        and isinstance(each.value, ast.Name | ast.Attribute)
+        for each in nodes_of_file(frame.path, ast.Assign)
+        if isinstance(each.value, ast.Name | ast.Attribute)
         and called
         & {name_of(target) for target in each.targets if isinstance(target, ast.Attribute)}
     ]

@@ -77,9 +77,7 @@ class Origin:
         return [value for value in values if not self.is_conditional(value.lineno)]
 
     def is_conditional(self, line: int) -> bool:
-        branches = [
-            each for each in blame.nodes_of_file(self.frame.path) if isinstance(each, ast.If)
-        ]
+        branches = blame.nodes_of_file(self.frame.path, ast.If)
         return any(blame.spans(each, line) and self.reads_option(each.test) for each in branches)
 
     def reads_option(self, node: ast.AST, steps: int = MOST_STEPS) -> bool:
@@ -92,9 +90,7 @@ class Origin:
 
     def loads_option(self, loads: Collection[str]) -> bool:
         """Tells whether an option that is not given decides about a branch of the file that calls one of these functions."""
-        branches = [
-            each for each in blame.nodes_of_file(self.frame.path) if isinstance(each, ast.If)
-        ]
+        branches = blame.nodes_of_file(self.frame.path, ast.If)
         called = [
             each for each in branches if {*map(blame.called_name, calls_under(each))} & {*loads}
         ]

@@ -69,7 +69,7 @@ def optional(read: Reader) -> Reader:
 
 def all_of(item: Any) -> Reader:
     read = reader_of(item)
-    if item not in (bool, int, str):
+    if item not in (bool, int, float, str):
         return lambda values: tuple(map(read, values))
 
     def read_all(values: Any) -> tuple[Any, ...]:

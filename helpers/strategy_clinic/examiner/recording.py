@@ -121,12 +121,23 @@ class Recording:
     def _of_kind(self, kind: type[Kind]) -> list[Kind]:
         """Returns all events of a kind. Rules ask for few kinds, and often for the same."""
         if kind not in self._kinds:
-            self._kinds[kind] = [event for event in self.events if isinstance(event, kind)]
+            classes = [each for each in self._by_class if issubclass(each, kind)]
+            if len(classes) > 1:
+                self._kinds[kind] = [each for each in self.events if isinstance(each, kind)]
+            else:
+                self._kinds[kind] = next((self._by_class[each] for each in classes), [])
         return cast(list[Kind], self._kinds[kind])
 
     @cached_property
     def _kinds(self) -> dict[type[Event], Sequence[Event]]:
         return {}
+
+    @cached_property
+    def _by_class(self) -> dict[type[Event], list[Event]]:
+        found: dict[type[Event], list[Event]] = {}
+        for event in self.events:
+            found.setdefault(type(event), []).append(event)
+        return found
 
     def is_before(self, event: Event, other: Event) -> bool:
         return self._position(event) < self._position(other)

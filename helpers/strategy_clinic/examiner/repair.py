@@ -106,9 +106,9 @@ class Source:
         self.told = told  # lines that the finding tells beside its own
         self.tree = ast.parse(text)
         # Before Python 3.12, the nodes in an f-string have no positions of their own.
-        strings = [node for node in ast.walk(self.tree) if isinstance(node, ast.JoinedStr)]
-        self.unplaced = {part for node in strings for part in ast.walk(node) if part is not node}
         self.nodes = list(ast.walk(self.tree))
+        strings = [node for node in self.nodes if isinstance(node, ast.JoinedStr)]
+        self.unplaced = {part for node in strings for part in ast.walk(node) if part is not node}
         self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
 
     @property

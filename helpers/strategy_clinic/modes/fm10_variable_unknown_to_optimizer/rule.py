@@ -57,8 +57,8 @@ def from_unfreezing(stack: Stack) -> Stack:
     """Returns the last line above a line that makes something trainable; the same line if none does."""
     lines = [
         node.lineno
-        for node in blame.nodes_of_file(stack[0].path)
-        if isinstance(node, ast.Assign) and node.lineno < stack[0].line
+        for node in blame.nodes_of_file(stack[0].path, ast.Assign)
+        if node.lineno < stack[0].line
         if isinstance(node.value, ast.Constant) and node.value.value is True
         if any(
             isinstance(each, ast.Attribute) and each.attr == "trainable" for each in node.targets

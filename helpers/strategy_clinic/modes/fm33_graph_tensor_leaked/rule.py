@@ -40,8 +40,8 @@ def places_that_store(frame: Frame, paths: Sequence[str]) -> list[Frame]:
     return [
         place
         for path in paths
-        for each in nodes_of_file(path)
-        if isinstance(each, ast.Assign) and not isinstance(each.value, ast.Constant)
+        for each in nodes_of_file(path, ast.Assign)
+        if not isinstance(each.value, ast.Constant)
         if {target.attr for target in each.targets if isinstance(target, ast.Attribute)} & read
         and function_at(place := Frame(path, each.lineno, "")) is not own
     ]

@@ -154,15 +154,14 @@ def from_cut_above(stack: Stack) -> Stack:
 
 def line_of_loss(stack: Stack) -> Stack:
     """Returns the line with such an operation in the function that is given to `compile` as its loss; none if there is none."""
-    nodes = blame.nodes_of_file(stack[0].path)
-    calls = [each for each in nodes if isinstance(each, ast.Call)]
+    calls = blame.nodes_of_file(stack[0].path, ast.Call)
     given = [
         keyword.value.id
         for call in calls
         for keyword in call.keywords
         if keyword.arg == "loss" and isinstance(keyword.value, ast.Name)
     ]
-    losses = blame.functions_named(nodes, *given)
+    losses = blame.functions_named(blame.nodes_of_file(stack[0].path), *given)
     return tuple(
         stack[0]._replace(line=call.lineno, function=loss.name)
         for loss in losses

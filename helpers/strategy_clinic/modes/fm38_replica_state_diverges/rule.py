@@ -202,8 +202,8 @@ def from_aggregation(stack: Stack) -> Stack:
     """Returns the only line of a file that chooses the first replica, or else the line that made a variable."""
     chosen = {
         node.value.lineno
-        for node in nodes_of_file(stack[0].path)
-        if isinstance(node, ast.keyword) and node.arg == "aggregation"
+        for node in nodes_of_file(stack[0].path, ast.keyword)
+        if node.arg == "aggregation"
         if "only_first_replica" in ast.unparse(node.value).lower()
     }
     return (stack[0]._replace(line=chosen.pop()), *stack) if len(chosen) == 1 else stack

@@ -57,8 +57,8 @@ def accumulates(call: ast.Call) -> bool:
 def traced_at(path: str, name: str) -> list[int]:
     """Returns the lines where a function of this name is given to `tf.function`, in an assignment or by a decorator."""
     lines = []
-    for node in nodes_of_file(path):
-        if isinstance(node, ast.Assign) and is_tf_function(node.value):
+    for node in nodes_of_file(path, ast.Assign):
+        if is_tf_function(node.value):
             lines += [node.lineno] if name in names_in(node.targets[0]) else []
     for function in functions_named(nodes_of_file(path), name):
         lines += [each.lineno for each in function.decorator_list if is_tf_function(each)]

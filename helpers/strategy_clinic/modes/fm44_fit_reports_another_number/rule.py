@@ -157,8 +157,8 @@ def results_of_classes(frame: Frame, paths: Sequence[str]) -> dict[str, list[Fra
     called = {called_name(call) for given in metrics_in(frame) for call in calls_in(given)}
     found: dict[str, list[Frame]] = {}
     for path in paths:
-        for made in nodes_of_file(path):
-            if isinstance(made, ast.ClassDef) and made.name in called:
+        for made in nodes_of_file(path, ast.ClassDef):
+            if made.name in called:
                 results = [each for each in made.body if getattr(each, "name", "") == "result"]
                 returns = [
                     node
@@ -193,7 +193,7 @@ def is_text(node: ast.expr | None, text: str) -> bool:
 
 def returns_of_metric(frame: Frame, metric: str) -> list[int]:
     """Returns the lines in which a function of the file returns the metric that has its name."""
-    functions = [node for node in nodes_of_file(frame.path) if isinstance(node, Function)]
+    functions = nodes_of_file(frame.path, Function)
     named = [function for function in functions if function.name == metric.removeprefix("val_")]
     return (
         [each.lineno for each in ast.walk(named[0]) if isinstance(each, ast.Return)]

@@ -149,10 +149,8 @@ def is_kept(frame: Frame) -> bool:
         return False
     below = [
         node
-        for node in nodes_of_file(frame.path)
-        if isinstance(node, ast.Name)
-        and node.lineno > frame.line
-        and isinstance(node.ctx, ast.Load)
+        for node in nodes_of_file(frame.path, ast.Name)
+        if node.lineno > frame.line and isinstance(node.ctx, ast.Load)
     ]
     return any(node.id in targets_of(statement) for node in below)
 

@@ -226,7 +226,7 @@ def maker_of(frame: Frame, taken: ast.expr, paths: Sequence[str]) -> Frame:
 
 def knows_strategy(path: str, function: ast.FunctionDef) -> bool:
     """Tells whether a function names a strategy, or its class does."""
-    classes = [node for node in blame.nodes_of_file(path) if isinstance(node, ast.ClassDef)]
+    classes = blame.nodes_of_file(path, ast.ClassDef)
     is_known = any(blame.knows_strategy(each) for each in classes if function in each.body)
     return is_known or blame.knows_strategy(function)
 
