@@ -34,6 +34,7 @@ import tensorflow as tf
 UPSTREAM = Path(__file__).parents[1] / "upstream"
 ROWS, BATCH, EPOCHS, CLASSES = 1000, 32, 5, 5
 STEPS = -(-ROWS // BATCH)
+LONGER = 20  # epochs
 SECTION = re.compile(r"(?<=^## Size\n\n```text\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 TEXT = "1,000 texts of 20 words of 200 by Zipf's law in 5 classes, batches of 32, 5 epochs"
 TABLE = "1,000 rows of 20 numbers in 5 classes, batches of 32, 5 epochs"
@@ -707,6 +708,35 @@ def trained_again(seed: int, resumed: bool) -> Values:
 )
 def initial_epoch_stays(devices: int, seed: int) -> Values:
     return trained_again(seed, True)
+
+
+def in_another_order(data: Data, random: np.random.Generator) -> Data:
+    order = random.permutation(len(data.x))
+    return Data(data.x[order], data.y[order], data.test)
+
+
+def shuffled_each_epoch(_: int, seed: int) -> Values:
+    """Returns what the same epochs do in an order of their own each."""
+    data, model, random = (
+        table_of(seed),
+        compiled(strategy_of(1), seed),
+        np.random.default_rng(seed),
+    )
+    for _ in range(LONGER):
+        fitted(model, in_another_order(data, random), epochs=1)
+    return tested(model, data)
+
+
+@case(
+    f"1,000 rows of 20 numbers in 5 classes, batches of 32, {LONGER} epochs of `fit` with shuffle=True after a seed",
+    shuffled_each_epoch,
+    devices=(1,),
+    seeds=10,
+)
+def fit_has_one_order(devices: int, seed: int) -> Values:
+    model = compiled(strategy_of(devices), seed)
+    fitted(model, table_of(seed), shuffle=True, epochs=LONGER)
+    return tested(model, table_of(seed))
 
 
 @case(

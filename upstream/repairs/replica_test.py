@@ -363,6 +363,31 @@ class ReplicaTest(testing.TestCase):
         with open(os.path.join(folder, "training_metadata.json")) as file:
             self.assertEqual(json.load(file)["epoch"], 2)
 
+    def test_fit_has_one_order(self):
+        """Each epoch has an order of its own, and a seed gives the same orders again."""
+
+        def orders(strategy, shuffle):
+            rows = np.arange(16.0, dtype="float32").reshape(16, 1)
+            taken = []
+
+            class Kept(layers.Layer):
+                def call(self, rows):
+                    tf.py_function(lambda rows: taken.extend(rows.numpy()), [rows], [])
+                    return rows
+
+            keras.utils.set_random_seed(1)
+            model = self.compiled(strategy, lambda: keras.Input((1,)), Kept, dense)
+            model.fit(rows, rows, batch_size=4, epochs=3, shuffle=shuffle, verbose=0)
+            return np.reshape(taken, (3, 16)).tolist()
+
+        for shuffle in (True, "batch"):
+            first, second, third = orders(self.one, shuffle)
+            self.assertEqual(orders(self.one, shuffle), [first, second, third])
+            self.assertTrue(first != second != third)
+            self.assertEqual(sorted(first), sorted(second))
+        of_two = orders(self.two, True)
+        self.assertEqual(len({*map(tuple, of_two)}), 3)
+
     def test_h5_optimizer_without_variables(self):
         """A model from a file goes on as the one that was saved, with the same state of the optimizer."""
         for strategy in (self.one, self.two):
