@@ -260,7 +260,7 @@ def test_what_differs_after_a_restart_is_a_finding(changes, message):
 def test_what_is_drawn_at_random_is_named_and_no_finding(events, words):
     messages, notes = found(restarted(*events, entries=(7.0,)))
     assert messages == []
-    assert notes[-1].endswith(f"these begin again: {words}")
+    assert notes[-1].endswith(f"these are drawn anew: {words}")
 
 
 @pytest.mark.parametrize("iterators, messages", [((1, 1), 0), ((1, 2), 1), ((0, 0), 1)])
@@ -289,7 +289,7 @@ def test_steps_that_are_all_made_once_more_are_told():
 
     assert note(12).endswith(told)
     order = note(12, OrderDrawn(OTHER, "shuffle"))
-    assert order.endswith(f"{told}; these begin again: the order of the examples (line 20)")
+    assert order.endswith(f"{told}; these are drawn anew: the order of the examples (line 20)")
     assert note(13).endswith("so their ends were not compared")
 
 

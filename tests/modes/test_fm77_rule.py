@@ -2,8 +2,10 @@
 
 import edited_programs
 import pytest
-from recorded import LINE, ended, found, loaded, run, saved, updated, variable
+from recorded import LINE, answering, ended, loaded, run, saved, updated, variable
+from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Moment, Role
+from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import ExamplesTaken, Outcome
 
 
@@ -15,20 +17,28 @@ MADE = variable(1), updated()
 WHOLE = run(*MADE, saved(path="ck-1"), taken(0, 1, 2, 3, 4, 5, 6, 7, 8), ended({1: [0.5]}))
 
 
+AGAIN_FROM_0 = taken(4, 1, 2, 3, 4)
+BEGINS_AGAIN = "the examples that were taken after 0: their order begins again"
+
+
 @pytest.mark.parametrize(
-    "examples, message",
+    "examples, otherwise, message",
     [
-        (taken(4, 1, 2, 3, 4), "the examples that were taken after 0: their order begins again"),
-        (taken(4, 5, 6, 7, 8), ""),
-        (taken(0, 1, 2, 3, 4), ""),
+        (AGAIN_FROM_0, AGAIN_FROM_0, BEGINS_AGAIN),
+        (AGAIN_FROM_0, taken(4, 3, 1, 4, 2), ""),
+        (taken(4, 5, 6, 7, 8), None, ""),
+        (taken(0, 1, 2, 3, 4), None, ""),
     ],
-    ids=["from the beginning", "as without a stop", "from zero"],
+    ids=["from the beginning", "in another order for each seed", "as without a stop", "from zero"],
 )
-def test_a_training_that_goes_on(examples, message):
+def test_a_training_that_goes_on(examples, otherwise, message):
+    """`otherwise` is what it takes with other random numbers, where the program chooses no seed."""
     killed = run(saved(path="ck-1"), outcome=Outcome.KILLED)
     role = {"role": Role.RESTARTED, "moment": Moment.BETWEEN, "before": killed, "whole": WHOLE}
-    findings = found(run(loaded(path="ck-1"), *MADE, examples, ended({1: [0.7]}), **role))
-    told = [str(each.message) for each in findings if each.mode == "fm77"]
+    restarted = run(loaded(path="ck-1"), *MADE, examples, ended({1: [0.7]}), **role)
+    run_again = answering(OtherSeed=run(*MADE, *[otherwise] if otherwise else []))
+    diagnosis = diagnose(Runs([restarted]), run_again)
+    told = [str(each.message) for each in diagnosis.findings if each.mode == "fm77"]
     assert [each.endswith(message) for each in told] == ([True] if message else [])
 
 
@@ -95,3 +105,25 @@ def test_a_program_that_skips_what_it_took_before_a_restart(tmp_path, text, coun
     assert found == [("fm77", line)] * count
     killed = [each for each in examination.recordings if each.role is Role.RESTARTED]
     assert killed and all(each.finished for each in killed)
+
+
+# `fit` goes on with an epoch, whose order is the next one that the dataset draws: the first of the new process.
+BACKED_UP = """
+import numpy as np
+import tensorflow as tf
+
+{seed}
+x = np.random.default_rng(0).normal(size=(16, 2)).astype("float32")
+model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+kept = tf.keras.callbacks.BackupAndRestore("backup")
+data = tf.data.Dataset.from_tensor_slices((x, x[:, :1] ** 2)).shuffle(16).batch(4)
+model.fit(data, epochs=4, verbose=0, callbacks=[kept])
+"""
+
+
+@pytest.mark.replayed
+@pytest.mark.parametrize("seed, modes", [("tf.keras.utils.set_random_seed(3)", ["fm77"]), ("", [])])
+def test_an_order_begins_again_where_the_program_has_a_seed(tmp_path, seed, modes):
+    examination = edited_programs.examined(tmp_path, BACKED_UP.format(seed=seed))
+    assert [each.mode for each in examination.findings] == modes

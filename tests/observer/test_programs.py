@@ -245,7 +245,7 @@ KEYWORDS = """
 @pytest.mark.parametrize("keras", [3, 2])
 def test_a_program_that_calls_by_keyword(keras, run):
     legacy = f"import os\nos.environ['TF_USE_LEGACY_KERAS'] = '{int(keras == 2)}'\n"
-    watched = run(legacy + textwrap.dedent(KEYWORDS), "--devices", "2", "--seed")
+    watched = run(legacy + textwrap.dedent(KEYWORDS), "--devices", "2", "--seed", "1")
     assert watched.status == 0, watched.error
     assert watched.of(events.ObserverFailed) == []
     assert {event.gradients for event in watched.of(events.GradientsApplied)} == {2}
@@ -626,6 +626,69 @@ def test_the_examples_of_each_epoch_of_fit(run, order, different):
         (True, begins, 4) for begins in (0, 2, 4)
     ]
     assert len({each.checksums for each in taken.values()}) == different
+    assert not watched.of(events.ObserverFailed)
+
+
+INPUTS = """
+    import keras
+    import numpy as np
+    import tensorflow as tf
+
+    x = np.ones((8, 2), "float32")
+
+    class Trained(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = keras.layers.Dense(1)
+
+        def call(self, inputs):
+            one, other = inputs
+            self.add_loss(tf.reduce_mean(self.dense(one - 2 * other) ** 2))
+            return other
+
+    model = Trained()
+    model.compile("sgd")
+    {fit}
+"""
+WITHOUT_LABELS = [
+    "model.fit([x, x], batch_size=4, verbose=0)",
+    "model.fit(tf.data.Dataset.from_tensor_slices(((x, x),)).batch(4), verbose=0)",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--replace", "same_parts")], ids=["plain", "parts"])
+@pytest.mark.parametrize("fit", WITHOUT_LABELS, ids=["arrays", "dataset"])
+def test_several_inputs_without_labels_stay_one_element(run, fit, options):
+    watched = run(INPUTS.format(fit=fit), "--devices", "2", *options)
+    assert watched.status == 0, watched.error
+    batches = (
+        8 if options and "Dataset" in fit else 2
+    )  # of one example each, which they have four times
+    assert [each.batches for each in watched.of(events.ExamplesTaken)] == [batches]
+    assert not watched.of(events.ObserverFailed)
+
+
+@pytest.mark.slow
+def test_a_layer_with_a_vocabulary_is_saved_and_loaded(run):
+    watched = run(
+        """
+        import os
+        os.environ["TF_USE_LEGACY_KERAS"] = "1"
+        import tensorflow as tf
+
+        class Words(tf.keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.lookup = tf.keras.layers.StringLookup()
+
+        for way in ("save_weights", "load_weights"):
+            model = Words()
+            model.lookup.adapt(["a", "b"])
+            getattr(model, way)("kept")
+        """
+    )
+    assert watched.status == 0, watched.error
     assert not watched.of(events.ObserverFailed)
 
 

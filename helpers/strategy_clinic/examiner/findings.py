@@ -126,6 +126,11 @@ class BeginWith:
 
 
 @dataclass(frozen=True)
+class OtherSeed:
+    """Random numbers for which the program chooses no seed are others (--seed)."""
+
+
+@dataclass(frozen=True)
 class ShowMeans:
     """Means over replicas that are computed in graphs are reported, too (--tell)."""
 
@@ -151,7 +156,7 @@ class OnDevices:
     replacements: frozenset[Replacement] = frozenset()
 
 
-Change = OnDevices | ResetVariable | GiveValue | BeginWith | ShowMeans | Replace
+Change = OnDevices | ResetVariable | GiveValue | BeginWith | OtherSeed | ShowMeans | Replace
 
 
 @dataclass(frozen=True)

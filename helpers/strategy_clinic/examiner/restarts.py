@@ -435,7 +435,7 @@ def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
 
 def begun_again(run: Recording, whole: Recording) -> str:
     drawn = draws(run, whole)
-    return f"; these begin again: {', '.join(drawn)}" if drawn else ""
+    return f"; these are drawn anew: {', '.join(drawn)}" if drawn else ""
 
 
 def makes_all_steps_again(run: Recording, whole: Recording) -> bool:

@@ -74,7 +74,7 @@ def line_of(error: BaseException) -> str:
 def watching(settings: Settings, program: list[str], steps: int) -> InsideObserver:
     """Returns an observer that has begun to watch this process, in which no line of the program has run yet."""
     if settings.seed:
-        random.seed(observed.SEED)
+        random.seed(settings.seed)
     if settings.keras:
         os.environ["TF_USE_LEGACY_KERAS"] = str(int(settings.keras == 2))
     observer = InsideObserver(settings, steps)

@@ -20,6 +20,7 @@ from .provenance import Provenance
 from .stacks import StepCounter, child_file
 
 MOST_MESSAGE = 300
+SEED = 87654321  # TensorFlow's own for operations with a seed of their own: what those draw does not change
 BATCHES = "batch", "padded_batch"  # the methods of a dataset that make batches of examples
 
 
@@ -33,7 +34,9 @@ class Settings:
         ""  # the view of the file system in which the process runs: a process in it and its root
     )
     steps: int = 0  # after which the program is stopped; 0: none
-    seed: bool = False
+    seed: int = (
+        0  # of random numbers for which the program chooses none; 0: they differ between runs
+    )
     leader: int = 0  # the program's first process, in one that it has started; 0: this is the first
     hold: bool = (
         False  # the program's own variables exist until the end, where their values are reported

@@ -29,7 +29,7 @@ from .patching import Call
 from .provenance import HERE, outer_frame
 from .stopped_gradients import Ways, is_symbolic, key_of
 from .training import outside_replicas
-from .variables import Variables, copies_of, variable_in
+from .variables import Variables, copies_of, variable_in, weights_of
 
 MOST_COPIES = 3  # of one pair that are reported
 MOST_CALLS = 100  # of one copy whose lines are looked at
@@ -187,9 +187,11 @@ class Copies:
         source: Any = known[0]() if known else None
         if not known or source is None:
             return
-        made = [self.variables.numbers_of(thing.weights) for thing in (source, layer)]
+        made = [self.variables.numbers_of(weights_of(thing)) for thing in (source, layer)]
         if all(made):  # a layer may have weights without values yet
-            shapes = [[tuple(each.shape) for each in thing.weights] for thing in (source, layer)]
+            shapes = [
+                [tuple(each.shape) for each in weights_of(thing)] for thing in (source, layer)
+            ]
             del self.pending[layer]
             if shapes[0] == shapes[1]:
                 self.copied("from_config", source, layer, known[1])
@@ -199,7 +201,7 @@ class Copies:
             self.copied("deepcopy", call["x"], result)
 
     def copied(self, function: str, source: Any, target: Any, made_at: Stack = ()) -> None:
-        numbers = [self.variables.numbers_of(weights_of(each)) for each in (source, target)]
+        numbers = [self.variables.numbers_of(trained_or_all(each)) for each in (source, target)]
         known, stack = self.copies.get(target), made_at or self.context.provenance.stack()
         if (
             known and known.function == function
@@ -296,7 +298,7 @@ class Copies:
             numbers = self.variables.numbers_of
             made_at = self.made_at.get(model) or ()
             self.context.emit(
-                ModelUsed(stack, numbers(model.variables), numbers(weights_of(model)), made_at)
+                ModelUsed(stack, numbers(model.variables), numbers(trained_or_all(model)), made_at)
             )
 
     def report_call(self, copy: Copy, owner: Any) -> None:
@@ -334,7 +336,7 @@ class Copies:
                 self.context.emit(event)
 
 
-def weights_of(thing: Any) -> Any:
+def trained_or_all(thing: Any) -> Any:
     """Returns what is trained of a layer or a model; all of its weights if the program has frozen them."""
     return thing.trainable_variables or thing.weights
 

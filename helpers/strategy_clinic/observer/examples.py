@@ -100,7 +100,7 @@ class Examples:
             return
         sequence = self.sequence(("iterator", self.context.count("watched iterators")), in_fit=True)
         if sequence:
-            call.replace("dataset", dataset.map(passing_on(sequence)))
+            call.replace("dataset", dataset.map(passing_on(sequence, is_unpacked(dataset))))
 
     # The end
 
@@ -131,8 +131,8 @@ class Examples:
         )
 
 
-def passing_on(sequence: Sequence) -> Any:
-    """Returns a function that returns what it is given, once its checksum is known."""
+def passing_on(sequence: Sequence, unpacked: bool) -> Any:
+    """Returns a function that returns the element that it is given, once its checksum is known."""
     import tensorflow as tf
 
     def checked(*arrays: Any) -> None:
@@ -143,9 +143,14 @@ def passing_on(sequence: Sequence) -> Any:
         with tf.control_dependencies([tf.numpy_function(checked, parts, [])]):
             same = [tf.identity(part) for part in parts]
         packed = tf.nest.pack_sequence_as(element, same, expand_composites=True)
-        return packed[0] if len(packed) == 1 else packed
+        return packed if unpacked else packed[0]
 
     return tf.autograph.experimental.do_not_convert(pass_on)
+
+
+def is_unpacked(dataset: Any) -> bool:
+    """Tells whether `map` gives its function the parts of an element: of a tuple, which has one part where `fit` gets a list."""
+    return type(dataset.element_spec) is tuple
 
 
 def can_be_passed_on(spec: Any) -> bool:

@@ -36,8 +36,6 @@ from .replica_counts import repeat_examples, use_count
 from .restarts import Restarts
 from .stacks import write_stacks
 
-SEED = 87654321  # TensorFlow's own for operations with a seed of their own: what those draw does not change
-
 
 def main() -> None:
     place = sys.argv.index("--")
@@ -56,7 +54,7 @@ def main() -> None:
 def observing(settings: Settings, program: list[str]) -> Observer:
     """Returns an observer that has begun to watch this process, in which no line of the program has run yet."""
     if settings.seed:
-        random.seed(SEED)
+        random.seed(settings.seed)
     if settings.keras:
         os.environ["TF_USE_LEGACY_KERAS"] = str(int(settings.keras == 2))
     observer = Observer(settings)
@@ -126,7 +124,15 @@ def read_settings(arguments: list[str]) -> Settings:
     parser = argparse.ArgumentParser()
     parser.add_argument("--events", type=os.path.abspath)
     parser.add_argument("--devices", type=int, default=1)
-    for name in ("--steps", "--reset", "--replicas", "--die-at-step", "--die-in-save", "--leader"):
+    for name in (
+        "--seed",
+        "--steps",
+        "--reset",
+        "--replicas",
+        "--die-at-step",
+        "--die-in-save",
+        "--leader",
+    ):
         parser.add_argument(name, type=int, default=0)
     parser.add_argument("--enter", default="")
     parser.add_argument("--give", type=two_numbers, default=(0, 0))
@@ -135,7 +141,7 @@ def read_settings(arguments: list[str]) -> Settings:
     parser.add_argument("--keras", type=int, default=0)
     parser.add_argument("--view", type=absolute, default="")
     parser.add_argument("--own", type=paths, default=())
-    for name in ("--seed", "--die", "--tell", "--stay", "--hold", "--uncounted"):
+    for name in ("--die", "--tell", "--stay", "--hold", "--uncounted"):
         parser.add_argument(name, action="store_true")
     return Settings(**vars(parser.parse_args(arguments)))
 
@@ -163,8 +169,8 @@ def paths(text: str) -> tuple[str, ...]:
 
 
 def prepare_numpy(observer: Observer, restarts: Restarts) -> None:
-    if observer.context.settings.seed:
-        sys.modules["numpy"].random.seed(SEED)
+    if seed := observer.context.settings.seed:
+        sys.modules["numpy"].random.seed(seed)
     restarts.watch_numpy()
 
 
@@ -192,7 +198,7 @@ def prepare_tensorflow(observer: Observer, restarts: Restarts, outside: Outside)
     turn_off_autotuning(observer.context.patches.replace)
     repeat_examples(observer.context)
     if settings.seed:
-        tf.random.set_seed(SEED)
+        tf.random.set_seed(settings.seed)
     restarts.watch_tensorflow()
     observer.kills.watch_tensorflow()
     # The package that describes a TPU needs a newer Python than 3.9.

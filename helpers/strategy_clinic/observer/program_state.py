@@ -21,7 +21,7 @@ from .context import Context
 from .events import Held, ProgramState
 from .optimizers import Optimizers
 from .provenance import outer_frame
-from .variables import arrays_of, size_of, variable_in
+from .variables import arrays_of, size_of, variable_in, weights_of
 
 MOST_STATES = 40  # that are reported
 MOST_VALUES = 400  # of one of them
@@ -200,7 +200,7 @@ def array_in_words(value: Any) -> str:
 def variables_in_words(value: Any) -> str | None:
     """Returns the values of a variable, or of the variables of a layer."""
     kinds = [each.__name__ for each in type(value).__mro__]
-    weights = list(value.weights) if "Layer" in kinds else [value] if "Variable" in kinds else []
+    weights = weights_of(value) if "Layer" in kinds else [value] if "Variable" in kinds else []
     variables = [variable_in(weight) for weight in weights]
     if not variables or sum(map(size_of, variables)) > MOST_BYTES:
         return None

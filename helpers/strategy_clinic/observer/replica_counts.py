@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .context import BATCHES, Context
+from .examples import is_unpacked
 from .patching import Patches, as_plain, defining_class
 from .replacements import Replacement
 from .variables import is_in_replica
@@ -105,7 +106,8 @@ class Parts:
                 self.replicas = context.num_replicas_in_sync // context.num_input_pipelines
                 try:
                     dataset = dataset_fn(context)
-                    return dataset.flat_map(functools.partial(again, self.replicas))
+                    same = functools.partial(again, self.replicas, is_unpacked(dataset))
+                    return dataset.flat_map(same)
                 finally:
                     self.replicas = 1
 
@@ -114,10 +116,10 @@ class Parts:
         return distributed
 
 
-def again(times: int, *batch: Any) -> Any:
+def again(times: int, unpacked: bool, *batch: Any) -> Any:
     import tensorflow as tf
 
-    same = tf.data.Dataset.from_tensors(batch if len(batch) > 1 else batch[0])
+    same = tf.data.Dataset.from_tensors(batch if unpacked else batch[0])
     return same.repeat(times)
 
 
@@ -129,13 +131,14 @@ def batch_of_parts(plain: Callable[..., Any], parts: Parts) -> Callable[..., Any
         times = parts.of(size)
         smaller = plain(dataset, size // times, *args, **kwargs)
         copies = parts.copies(times)
-        return smaller if copies == 1 else smaller.map(functools.partial(repeated, copies))
+        more = functools.partial(repeated, copies, is_unpacked(smaller))
+        return smaller if copies == 1 else smaller.map(more)
 
     return batch
 
 
-def repeated(times: int, *examples: Any) -> Any:
+def repeated(times: int, unpacked: bool, *examples: Any) -> Any:
     import tensorflow as tf
 
     whole = tf.nest.map_structure(lambda part: tf.concat([part] * times, 0), examples)
-    return whole if len(whole) > 1 else whole[0]
+    return whole if unpacked else whole[0]

@@ -13,7 +13,7 @@ from .events import LoadUnused, Stack
 from .frozen_values import FrozenValues
 from .identity_map import IdentityMap
 from .patching import Call
-from .variables import Record, Variables, sample_of
+from .variables import Record, Variables, sample_of, weights_of
 
 USES = (
     "fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch",
@@ -103,7 +103,7 @@ class UnusedLoads:
                 self.loads.append(made)
 
     def records_of(self, model: Any) -> list[Record]:
-        return list(filter(None, map(self.variables.record_of, model.weights)))
+        return list(filter(None, map(self.variables.record_of, weights_of(model))))
 
     # The end
 
@@ -144,4 +144,4 @@ def models_in(root: Any) -> Iterator[Any]:
 
 
 def shapes_of(model: Any) -> Shapes:
-    return tuple(tuple(weight.shape) for weight in model.weights)
+    return tuple(tuple(weight.shape) for weight in weights_of(model))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...base.errors import UserError
 from ...inside.tables import Tables
+from ...observer.context import SEED
 from ...observer.events import BatchTaken, ExceptionRaised, Outcome
 from ...observer.replacements import Replacement
 from ..counts import counts_of
@@ -22,6 +23,7 @@ from ..findings import (
     GiveValue,
     Location,
     OnDevices,
+    OtherSeed,
     Replace,
     ResetVariable,
     RunMade,
@@ -479,6 +481,8 @@ def options_of(change: Change) -> tuple[str, ...]:
         case OnDevices(_, replicas, replacements):
             as_many = ("--replicas", str(replicas)) if replicas else ()
             return *as_many, *replacing(replacements)
+        case OtherSeed():
+            return ("--seed", str(SEED + 1))
         case ShowMeans():
             return ("--tell",)
         case Replace(replacements, keras):

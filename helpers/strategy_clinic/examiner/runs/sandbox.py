@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ...base import files
 from ...base.errors import UserError
+from ...observer.context import SEED
 from ...observer.events import Event, Frame, Outcome
 from ...observer.stacks import read_steps
 from ...processes import python_process
@@ -200,7 +201,7 @@ class Sandbox:
         observer = [str(self.packages / files.PACKAGE.name / "observer" / "__main__.py")]
         if program.fork_server:
             observer = ["-m", "strategy_clinic.observer"]
-        own = ["--events", str(events), "--devices", str(devices), "--seed", *options]
+        own = ["--events", str(events), "--devices", str(devices), "--seed", str(SEED), *options]
         own += self.files.options
         own += ["--steps", str(program.steps)] if program.steps else []
         own += ["--hold"] if program.edited else []  # as much is compared as there is

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...examiner.after_restart import is_generator, lost_values, made_at, other_examples
 from ...examiner.blame import loop_around
 from ...examiner.divergence import repeats_again
-from ...examiner.findings import Finding
+from ...examiner.findings import FollowUp, OtherSeed
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import finding, is_only_order, other_end, resumed, steps_at_end
-from ...examiner.rule import Runs, Steps, rule, rule_of_runs
-from ...observer.events import ExamplesSkipped, OrderDrawn, Stack
+from ...examiner.rule import Answers, Runs, Steps, rule, rule_of_runs
+from ...observer.events import ExamplesSkipped, ExamplesTaken, OrderDrawn, Stack
 
 MODE = "fm77"
 FIX = "make the order of each epoch from the number of the epoch, and begin with the saved number"
@@ -37,7 +35,7 @@ def order_repeats(run: Recording) -> Steps:
 
 
 @rule_of_runs(MODE, explains_divergence=False)
-def order_begins_again(runs: Runs) -> Iterator[Finding]:
+def order_begins_again(runs: Runs) -> Steps:
     """Checks whether training goes on after a restart with other examples than the whole run has then."""
     others = [each for each in runs.recordings if each.role is Role.COMPARED]
     for run, whole in resumed(runs.recordings):
@@ -45,7 +43,8 @@ def order_begins_again(runs: Runs) -> Iterator[Finding]:
         generators = [held for held in lost if is_generator(held)]
         if len(generators) < len(lost):
             continue  # a counter that begins again, such as that of epochs, takes the examples with it
-        if other := other_examples(run, whole, others):
+        other = other_examples(run, whole, others)
+        if other and (yield from chooses_order(run)):
             which = "other examples than in the run that was never stopped"
             if other.taken is not None:
                 which = (
@@ -55,6 +54,13 @@ def order_begins_again(runs: Runs) -> Iterator[Finding]:
             drawn = made_at(generators[0]) if generators else order_chosen(run, other.location)
             yield finding(run, drawn, message, FIX, mode=MODE)
             return
+
+
+def chooses_order(run: Recording) -> Answers[bool]:
+    """Tells whether the program has a seed for the order: without one, each start of the program draws another order."""
+    words = "with other random numbers where it chooses no seed"
+    again = yield FollowUp(run, OtherSeed(), words)
+    return again is not None and again.of(ExamplesTaken) == run.of(ExamplesTaken)
 
 
 def order_chosen(run: Recording, step: Stack) -> Stack:
