@@ -838,3 +838,91 @@ def test_a_loss_is_known_alike_in_a_graph_and_outside(run):
         losses.append(lines)
     for kind, line in (("Mean", 15), ("StopGradient", 14), ("Sum", 10), ("ReadVariableOp", 10)):
         assert all((kind, line) in each for each in losses), (kind, line, losses)
+
+
+OTHER_KERAS = """
+    import os
+
+    os.environ["TF_USE_LEGACY_KERAS"] = {value!r}
+    import tensorflow as tf
+
+    tf.keras.layers.Dense(1)
+    """
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("value, versions", [("1", [2]), ("0", [])])
+def test_another_keras_than_was_asked_for(run, value, versions):
+    watched = run(OTHER_KERAS.format(value=value), "--keras", "3")
+    assert [each.version for each in watched.of(events.OtherKerasUsed)] == versions
+
+
+BUILT_IN_A_REPLICA = """
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        dense = tf.keras.layers.Dense(1)
+        dropout = tf.keras.layers.Dropout(0.5)
+
+    def step():
+        return {step}
+
+    strategy.run(tf.function(step))
+    """
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "step, parts",
+    [
+        ("dense(tf.ones((2, 3)))", []),
+        ("dropout(dense(tf.ones((2, 3))), training=True)", [events.Part.RANDOM_NUMBERS]),
+    ],
+)
+def test_first_values_of_a_layer_that_is_built_in_a_replica_are_no_random_numbers(run, step, parts):
+    watched = run(BUILT_IN_A_REPLICA.format(step=step), "--devices", "2", "--keras", "2")
+    assert [each.part for each in watched.of(events.PartUsed)] == parts, watched.error
+
+
+FILLED_BY_COMPILE = """
+    import tensorflow as tf
+
+    def model():
+        return tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+
+    first = model()
+    first.compile(tf.keras.optimizers.SGD(0.5), "mse")
+    first.train_on_batch(tf.ones((4, 3)), tf.ones((4, 1)))
+    first.save_weights("kept")
+    second = model()
+    second.load_weights("kept")
+    second.compile(tf.keras.optimizers.SGD({rate}), "mse")
+    """
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate, told", [(0.25, [(0.25, 0.5)]), (0.5, [])])
+def test_a_learning_rate_that_a_checkpoint_replaces_when_the_model_is_compiled(run, rate, told):
+    watched = run(FILLED_BY_COMPILE.format(rate=rate), "--keras", "2")
+    assert [(e.before, e.after) for e in watched.of(events.LearningRateRestored)] == told, (
+        watched.error
+    )
+
+
+ACCUMULATES = """
+    import keras
+    import tensorflow as tf
+
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.5, gradient_accumulation_steps=2), "mse")
+    model.fit(tf.ones((16, 3)), tf.ones((16, 1)), batch_size=4, verbose=0)
+    """
+
+
+@pytest.mark.slow
+def test_an_optimizer_of_keras_3_that_accumulates_gradients_counts_its_updates(run):
+    watched = run(ACCUMULATES, "--keras", "3")
+    assert not watched.of(events.ObserverFailed)
+    (ended,) = watched.of(events.Ended)
+    assert [each.steps for each in ended.optimizers] == [2], watched.error

@@ -313,11 +313,11 @@ class Shapes:
 def length_of(made: Any) -> int | None:
     """Returns the length of a list, if the operation that made it says one."""
     if made.type == "TensorListFromTensor":
-        shape = made.inputs[0].shape
-        return shape[0] if shape.rank else None
+        length: int | None = made.inputs[0].shape[0]
+        return length
     if made.type in ("EmptyTensorList", "TensorListReserve"):
-        length = constant(made.inputs[1])
-        return int(length) if length is not None and length >= 0 else None
+        reserved = constant(made.inputs[1])
+        return int(reserved) if reserved is not None and reserved >= 0 else None
     return None
 
 

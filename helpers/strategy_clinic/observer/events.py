@@ -596,6 +596,13 @@ class DataRanOut(LocatedEvent):
 
 
 @dataclass(frozen=True)
+class OtherKerasUsed(Event):
+    """The program made a layer of another version of Keras than `tf.keras` was to be when it began."""
+
+    version: int
+
+
+@dataclass(frozen=True)
 class ModelCalled(LocatedEvent):
     examples: int  # per replica
     replicas: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from .events import (
     ModelAnswered,
     ModelCalled,
     ModelCompiled,
+    OtherKerasUsed,
     Stack,
     UnbuiltModelRead,
 )
@@ -42,6 +44,9 @@ class KerasModels:
         self.made_outside: IdentityMap[Stack] = IdentityMap()  # of every scope
         self.compiled_at: IdentityMap[Stack] = IdentityMap()
         self.layers: IdentityMap[Stack] = IdentityMap()  # where each was made
+        legacy = os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true")
+        self.expected = 2 if legacy else 3  # the version that `tf.keras` is to be
+        self.versions: dict[type, int] = {}  # by Keras's class of layers
 
     def watch(self, package: str, keras: Any) -> None:
         """Watches Keras 3, which is `keras`, or Keras 2, which is `tf_keras`."""
@@ -52,6 +57,7 @@ class KerasModels:
             patches.wrap_property(model, name, self.weights_asked)
         patches.wrap(model, "predict", after=self.answered)
         patches.wrap_new(keras.layers.Layer, self.layer_made)
+        self.versions[keras.layers.Layer] = int(keras.__version__.partition(".")[0])
         patches.wrap(model, "compile", before=self.compile_begins, after=self.compiled)
         patches.wrap(model, "fit", before=self.fit_begins, after=self.fitted, group="report")
         patches.wrap(model, "evaluate", after=self.evaluated, group="report")
@@ -80,6 +86,9 @@ class KerasModels:
 
     def layer_made(self, layer: Any) -> None:
         self.layers[layer] = self.context.provenance.stack()
+        version = next(each for kind, each in self.versions.items() if isinstance(layer, kind))
+        if version != self.expected and self.context.is_first("keras", version):
+            self.context.emit(OtherKerasUsed(version))
 
     def layer_location(self, number: int) -> Stack:
         """Returns where the innermost layer that has this variable was made."""

@@ -40,7 +40,7 @@ class Used:
     def __init__(self, optimizer: Any) -> None:
         self.reference, self.kind = weakref.ref(optimizer), type(optimizer).__name__
         self.trains: tuple[int, ...] = ()
-        self.iterations: Any = optimizer.iterations
+        self.iterations: Any = iterations_of(optimizer)
         self.variables: tuple[int, ...] = ()  # numbers
         self.config: dict[str, Any] = {}
         self.is_known = False  # its variables, as they are after a step
@@ -49,7 +49,7 @@ class Used:
     def steps(self) -> int:
         optimizer = self.reference()
         if optimizer is not None:
-            self.iterations = optimizer.iterations
+            self.iterations = iterations_of(optimizer)
         return steps_in(self.iterations)
 
 
@@ -83,6 +83,7 @@ class Optimizers:
         if hasattr(kind, "apply"):
             wrap(kind, "apply", before=self.gradients_applied)
         wrap(keras.Model, "compile", before=self.compile_begins, after=self.compiled)
+        wrap(keras.Model, "compile", before=self.rate_given, after=self.rates_restored)
         wrap(keras.Model, "fit", after=self.fitted, group="fit")
         wrap(
             keras.Model,
@@ -272,6 +273,10 @@ class Optimizers:
 
         call.state = rates_of(tf.train.TrackableView(call.owner).descendants())
 
+    def rate_given(self, call: Call) -> None:
+        """Looks at the optimizer that a model gets: a checkpoint that the model was loaded from before may fill it, too."""
+        call.state = rates_of([call["optimizer"]])
+
     def load_begins(self, call: Call) -> None:
         call.state = rates_of([getattr(call.owner, "optimizer", None)])
 
@@ -297,6 +302,12 @@ def config_of(optimizer: Any) -> dict[str, Any]:
 def schedule_of(optimizer: Any) -> Any:
     rate = "_learning_rate"
     return vars(optimizer).get(rate) or getattr(optimizer, "learning_rate", None)
+
+
+def iterations_of(optimizer: Any) -> Any:
+    """Returns the count of steps: a variable, or of a Keras 3 optimizer that accumulates gradients a tensor of the count now."""
+    with outside_graphs():
+        return optimizer.iterations
 
 
 def steps_in(iterations: Any) -> int:

@@ -397,10 +397,10 @@ def constant(value: Any) -> Lookup:
 def attributes_of(thing: Any) -> dict[str, Any]:
     """Returns the attributes that an object has itself, without asking its class."""
     try:
-        found = object.__getattribute__(thing, "__dict__")
+        own: dict[str, Any] = object.__getattribute__(thing, "__dict__")
     except AttributeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return own
 
 
 def attribute_of(owner: Any, name: str) -> tuple[Any, Lookup | None]:

@@ -19,6 +19,7 @@ from .context import BATCHES, Context
 from .events import Frame, Owner, Part, PartUsed, Stack
 from .gradient_changes import GradientChanges
 from .patching import Call, as_plain, defining_class, is_of_keras
+from .provenance import outer_frame
 from .repeated_numbers import RepeatedNumbers
 from .variables import Variables, arrays_of, copies_of, outside_graphs, replicas_now
 
@@ -149,7 +150,7 @@ class Replacements:
 
     def drawn(self) -> bool:
         """Returns whether a replica draws numbers for its step; first values of variables are drawn once for all."""
-        in_replica = replicas_now() > 0
+        in_replica = replicas_now() > 0 and not makes_weight()
         if in_replica:
             self.used(Part.RANDOM_NUMBERS)
         return in_replica
@@ -389,6 +390,14 @@ def is_drawing(name: str) -> bool:
         and not name.startswith("_")
         and not name.endswith(("_fallback", "_grad", "full_int", "full_int_v2"))
     )
+
+
+def makes_weight() -> bool:
+    """Tells whether a layer makes a weight now, as one does that is built in a replica."""
+    frame = outer_frame()
+    while frame is not None and frame.f_code.co_name != "add_weight":
+        frame = frame.f_back
+    return frame is not None
 
 
 def is_sampler(name: str) -> bool:
