@@ -512,3 +512,33 @@ def test_a_penalty_is_blamed_where_it_is_added_or_in_its_own_function(function, 
     )
     (blamed,) = lineage.Loss(stack("train.py", 10), operations).penalties()
     assert blamed.location[0].line == line
+
+
+@pytest.mark.parametrize(
+    "number_at, sum_at, line, by_keras",
+    [
+        (
+            LINE,
+            COMPUTED,
+            COMPUTED,
+            True,
+        ),  # the program's loss makes one number, and Keras divides it
+        (LINE, LINE, LINE, False),  # Keras makes the number, too
+        (ADDED, COMPUTED, ADDED, False),  # the program divides by itself
+    ],
+)
+def test_a_loss_of_one_number_that_keras_divides_again(number_at, sum_at, line, by_keras):
+    runs = []
+    for replicas, number in ((1, 1.0), (2, 0.5)):
+        recording = steps(0.1 * number, replicas)
+        operations = (
+            Operation(0, "Mul", number_at, (1, 2), Carries.TOTAL, False, None),
+            Operation(1, "Sum", sum_at, (3,), Carries.TOTAL, False, None),
+            Operation(2, "Const", number_at, (), Carries.WEIGHTS, False, number),
+            Operation(3, "Placeholder", sum_at, (), Carries.EXAMPLES, False, None),
+        )
+        events = (*recording.events[:-1], LossTraced(LINE, operations), recording.events[-1])
+        runs.append(replace(recording, events=events))
+    (finding,) = diagnose(Runs(runs[::-1], [first_divergence(*runs)])).findings
+    assert (finding.mode, finding.line) == ("fm37", line[0].line)
+    assert ("by Keras" in str(finding.message)) == ("each example" in finding.fix) == by_keras

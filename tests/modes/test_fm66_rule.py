@@ -2,7 +2,7 @@
 
 import pytest
 from recorded import modes, run, stack, updated, variable, written
-from strategy_clinic.observer.events import GradientComputed, Owner, VariableRead
+from strategy_clinic.observer.events import GradientComputed, OtherKerasUsed, Owner, VariableRead
 
 LAYERS = """\
 class Scale(Layer):
@@ -79,3 +79,9 @@ def test_near_misses(judged, line, events):
 
 def test_keras_2_and_whole_numbers(judged):
     assert judged(3, READ, keras=2) == judged(3, READ, dtype="int64") == []
+
+
+@pytest.mark.parametrize("asked", [None, 3])
+def test_keras_2_that_the_program_has_chosen_itself(judged, asked):
+    assert judged(3, READ, OtherKerasUsed(2), keras=asked) == []
+    assert judged(3, READ, keras=asked) == judged(3, READ, OtherKerasUsed(3), keras=2) != []

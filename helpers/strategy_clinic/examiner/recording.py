@@ -20,6 +20,7 @@ from ..observer.events import (
     GradientsApplied,
     ModelCalled,
     ObserverFailed,
+    OtherKerasUsed,
     Outcome,
     Owner,
     Saved,
@@ -103,6 +104,12 @@ class Recording:
     )
     unseen: tuple[str, ...] = ()  # sentences about processes that were not examined
     with_onednn: Recording | None = None  # of a run without oneDNN, the one that failed with it
+
+    @cached_property
+    def keras_used(self) -> int | None:
+        """The version of Keras that has run; None if nobody has asked for one, and it is the usual one."""
+        used = self.last(OtherKerasUsed)
+        return used.version if used else self.keras
 
     @property
     def finished(self) -> bool:

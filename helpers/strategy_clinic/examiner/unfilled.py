@@ -84,7 +84,7 @@ def layers_left_out(run: Recording, save: Saved) -> set[int]:
 def names_model_with(run: Recording, save: Saved, weights: set[int]) -> bool:
     """Tells whether the line that makes a checkpoint names a model of Keras 3 with as many weights of these shapes."""
     line = from_contents(save.made_at, program_files(run))
-    if run.keras == 2 or save.kind is not SaveKind.CHECKPOINT or not line:
+    if run.keras_used == 2 or save.kind is not SaveKind.CHECKPOINT or not line:
         return False
     wanted = Counter(map(str, run.shapes_of(weights)))
     names = names_given(statement_at(line[0]))

@@ -573,7 +573,7 @@ def unseen_processes(recordings: list[Recording]) -> list[str]:
 
 def run_made(words: str, run: Recording, discarded: bool) -> RunMade:
     return RunMade(
-        words, run.role, run.devices, run.outcome, run.seconds, run.keras, run.task, discarded
+        words, run.role, run.devices, run.outcome, run.seconds, run.keras_used, run.task, discarded
     )
 
 

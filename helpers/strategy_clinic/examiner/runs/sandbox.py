@@ -34,7 +34,8 @@ from .workspace import workspace
 
 logger = logging.getLogger(__name__)
 
-OFF = "0", "false"  # for TensorFlow
+OFF, ON = ("0", "false"), ("1", "true")  # for TensorFlow
+LEGACY = "TF_USE_LEGACY_KERAS"
 # Runs whose counts are in no report.
 UNREPORTED = Role.REPEATED, Role.CHANGED, Role.STOPPED, Role.AGAIN
 
@@ -151,7 +152,7 @@ class Sandbox:
             role,
             devices,
             events,
-            self.program.keras,
+            self.program.keras or (2 if os.environ.get(LEGACY, "").lower() in ON else None),
             outcome,
             -1 if status is None else status,
             output,
@@ -224,7 +225,7 @@ class Sandbox:
         if any(places):
             given["PYTHONPATH"] = os.pathsep.join(filter(None, places))
         if self.program.keras:
-            given["TF_USE_LEGACY_KERAS"] = "1" if self.program.keras == 2 else "0"
+            given[LEGACY] = "1" if self.program.keras == 2 else "0"
         usual = ENVIRONMENT | {
             "PYTHONHASHSEED": "0",
             "MPLBACKEND": "Agg",

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from ...examiner.blame import from_caller, from_contents, from_decision
+from ...examiner.blame import called_at, from_caller, from_contents, from_decision
 from ...examiner.findings import Finding, Location, Text
 from ...examiner.printed import program_files
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
 from ...observer.events import (
     CheckpointRestored,
+    Ended,
     Frame,
     GradientsApplied,
     LearningRateWritten,
@@ -19,11 +20,13 @@ from ...observer.events import (
     Owner,
     Saved,
     Stack,
+    StepEnded,
     VariablesKept,
     VariableWritten,
     WeightsCopied,
 )
 
+FROM_CONFIGURATION = {"from_config", "deserialize"}
 COUNT_AND_RATE = 2  # variables of an optimizer that remembers no gradients
 
 
@@ -87,6 +90,45 @@ def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
                 yield observed("fm29", recording, replaced.location, message, proof)
 
 
+@rule("fm29", explains_divergence=False, after_end=True)
+def made_from_configuration(recording: Recording) -> Iterator[Finding]:
+    """Checks for a copy of a trained model that a new optimizer trains, made from the configuration of the one before."""
+    ended = recording.last(Ended)
+    for copy in recording.of(WeightsCopied):
+        later = recording.of(GradientsApplied, after=copy)
+        updates = [each for each in later if {*copy.target} & {*each.optimizer.trains}]
+        trained = (
+            [each for each in ended.optimizers if {*copy.source} & {*each.trains}] if ended else []
+        )
+        for old, update in [(old, update) for old in trained[-1:] for update in updates[:1]]:
+            new, made_at = (
+                update.optimizer,
+                recording.location_of(min(update.optimizer.variables, default=0)),
+            )
+            is_alike = is_same_kind(old, new) and old.learning_rate == new.learning_rate
+            if not (
+                copy.equal and is_alike and old.steps and not new.steps and remembers(old, new)
+            ):
+                continue
+            if (
+                made_at
+                and FROM_CONFIGURATION & {*called_at(made_at[0])}
+                and is_left(recording, copy)
+            ):
+                message = f"a configuration has no moments: a new optimizer replaces the one that was at step {old.steps}"
+                proof = f"the next update is step 0 of a new {old.kind}, for a copy of what the one before has trained"
+                yield observed("fm29", recording, made_at, message, proof)
+                return
+
+
+def is_left(recording: Recording, copy: WeightsCopied) -> bool:
+    """Tells whether no step is seen that trains the source of a copy any more; steps of a loop without a strategy are not."""
+    ended, after = recording.last(Ended), recording.of(StepEnded, after=copy)
+    looks = [each.values for each in (*after[:1], ended) if each]
+    found = [{v.number: v.sample for v in values if v.number in copy.source} for values in looks]
+    return all(each == found[0] for each in found)
+
+
 def has_taken_place(recording: Recording, load: Loaded, new: OptimizerState) -> bool:
     """Tells whether a file filled an optimizer for the weights that the new one trains."""
     filled = [each for each in load.variables if recording.maker_of(each) is Owner.OPTIMIZER]
@@ -126,7 +168,8 @@ def is_new(recording: Recording, update: GradientsApplied) -> bool:
     used = [each.optimizer.variables for each in recording.of(GradientsApplied, until=update)]
     filled = [load.variables for load in recording.of(Loaded)]
     set_by_hand = own & {each.number for each in recording.of(VariableWritten, until=update)}
-    return len(set_by_hand) <= COUNT_AND_RATE and not any(own & {*each} for each in used + filled)
+    is_counted = 0 < len(set_by_hand) <= COUNT_AND_RATE
+    return is_counted and not any(own & {*each} for each in used + filled)
 
 
 def rates_of(recording: Recording, replaced: OptimizerReplaced) -> set[str]:

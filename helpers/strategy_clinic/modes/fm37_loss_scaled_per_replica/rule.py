@@ -45,6 +45,7 @@ OTHER_REASONS = Part.WHOLE_BATCH_LOSS, Part.SCALAR_LOSS
 NO_SUM = (
     "give the optimizer each replica's own gradients, or divide their sum by the number of replicas"
 )
+OF_EACH = "return the loss of each example, and let Keras divide their sum by the whole batch"
 SHARE = "divide the penalty by the number of replicas: `tf.nn.scale_regularization_loss(penalty)`"
 
 GROWS = "grows as their number: each replica divides that part of the loss by its own examples"
@@ -133,6 +134,8 @@ def scaling(pair: Pair) -> Answers[Shown | None]:
             if factor > 1:
                 return mean_of_part(pair) or loss, f"{what} {on_many}: each divides by its own part"
             why = "the loss is divided by the number of replicas once too often"
+            if own := divided_again(pair):
+                return own, f"{what} {on_many}: {why}, by Keras", OF_EACH
             return other_number(pair) or loss, f"{what} {on_many}: {why}"
     if has_penalty(pair) and (yield from is_repeated(has_penalty, pair)):
         why = f"each of {many} replicas adds the whole penalty on them to its part of the loss"
@@ -244,6 +247,14 @@ def other_number(pair: Pair) -> Stack:
     """Returns the line that multiplies or divides by another number on more devices."""
     few, many = traced_loss(pair, 0), traced_loss(pair)
     return next((each.location for each in many.others_than(few)), ()) if few and many else ()
+
+
+def divided_again(pair: Pair) -> Stack:
+    """Returns the line of a loss that makes one number of a part by itself, where Keras divides that by the replicas."""
+    loss, number = traced_loss(pair), other_number(pair)
+    if not loss or not number or number[:1] != loss.location[:1]:
+        return ()
+    return next((each.location for each in loss.written(loss.reductions)), ())
 
 
 def penalty(pair: Pair) -> Stack:

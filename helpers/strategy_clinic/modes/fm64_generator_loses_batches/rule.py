@@ -26,7 +26,7 @@ MESSAGE = (
 
 @rule("fm64", explains_divergence=False)
 def generator_given(recording: Recording) -> Iterator[Finding]:
-    if recording.keras == 2 or not recording.of(StrategyMade):
+    if recording.keras_used == 2 or not recording.of(StrategyMade):
         return  # Keras 2 does not warn of an end without a number of steps, either
     for ended in recording.of(DataRanOut):
         if ended.location and not ended.steps and takes_generator(ended.location[0]):

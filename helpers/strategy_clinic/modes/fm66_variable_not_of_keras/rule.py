@@ -14,7 +14,7 @@ from ...observer.events import GradientComputed, GradientsApplied, Owner, Variab
 def never_trained(run: Recording) -> Iterator[Finding]:
     """Checks for a variable that is read in a program that trains, and that nothing writes and no gradient is computed of."""
     whole = run.role in (Role.WATCHED, Role.COMPARED) and run.finished
-    if not whole or run.keras == 2 or not run.of(GradientsApplied):
+    if not whole or run.keras_used == 2 or not run.of(GradientsApplied):
         return
     connected = {each for computed in run.of(GradientComputed) for each in computed.connected}
     read = {each.number for each in run.of(VariableRead)}
