@@ -32,6 +32,28 @@ def test_which_processes_a_program_asks_for(event, asked):
     assert cluster.requested_cluster(run(event)) == asked
 
 
+ALONE = '{"cluster": {"worker": ["localhost:12345"]}, "task": {"type": "worker", "index": 0}}'
+TWO = ALONE.replace('["', '["localhost:12346", "')
+
+
+@pytest.mark.parametrize(
+    "config, asked",
+    [
+        ("", "multi_worker"),
+        (ALONE, ""),
+        (TWO, "multi_worker"),
+        ("{}", "multi_worker"),
+        ("no", "multi_worker"),
+    ],
+)
+def test_a_program_that_sets_its_own_cluster_of_one_task_is_run_alone(config, asked):
+    """Each process of a cluster would open the port that the program names."""
+    assert (
+        cluster.requested_cluster(run(ClusterStrategyRequested(LINE, "multi_worker", config)))
+        == asked
+    )
+
+
 REFUSES = ExceptionRaised(LINE, "AssertionError", "AssertionError: 2 GPUs", ())
 
 

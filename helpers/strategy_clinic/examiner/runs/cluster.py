@@ -20,11 +20,20 @@ def requested_cluster(recording: Recording) -> str:
     """Returns the strategy of several processes that a program makes though it runs alone, or an empty string."""
     requested = recording.last(ClusterStrategyRequested)
     raised = recording.last(ExceptionRaised)
-    if requested and requested.config and recording.outcome is Outcome.HANGS:
-        return ""  # it has its own cluster, in which somebody does not answer
+    own = requested.config if requested else ""
+    if own and (recording.outcome is Outcome.HANGS or tasks_in(own) == 1):
+        return ""  # a cluster in which somebody does not answer, or in which it is alone
     if requested:
         return requested.strategy
     return "multi_worker" if raised and "KeyError: 'TF_CONFIG'" in raised.traceback else ""
+
+
+def tasks_in(config: str) -> int:
+    """Returns how many tasks a value of TF_CONFIG names; 0 if it names none."""
+    try:
+        return sum(map(len, json.loads(config)["cluster"].values()))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return 0
 
 
 def run_tasks(
