@@ -66,6 +66,18 @@ FIXES = [
      "strategy.run"),
     ("fm78", "ValueError: To use this dataset, you need to pass this dataset to ClusterCoordinator.create_per_worker_dataset.",
      "ClusterCoordinator"),
+    ("fm02", 'self.main_result = self.main_fn(*self.main_args)\n  File "keras/src/trainer.py", line 622, in train_on_batch\n'
+     "RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()", "without `strategy.run`"),
+    ("fm09", "in assert_consumed\nAssertionError: Unresolved object in checkpoint (root).optimizer._variables.2: attributes {",
+     "before `restore`"),
+    ("fm22", "TypeError: Binding inputs to tf.function failed due to `'PerReplica' object has no attribute 'dtype'`. Received "
+     "args: (PerReplica:{", "remove `input_signature`"),
+    ("fm31", "RuntimeError: Unable to automatically build the model.\n'Exception encountered when calling Mean.call().\n\n"
+     "'NoneType' object has no attribute 'all_reduce'", "builds a model outside"),
+    ("fm32", "InvalidArgumentError: You must feed a value for placeholder tensor 'cond/Placeholder_1' with dtype int32",
+     "call the model on a batch"),
+    ("fm39", "ValueError: Only input tensors may be passed as positional arguments. The following argument value should be "
+     "passed as a keyword argument: PerReplica:{", "strategy.run(step"),
 ]  # fmt: skip
 OF_NO_MODE = [
     ("ModuleNotFoundError: No module named 'foo'", "a module that is not installed"),

@@ -246,6 +246,12 @@ def test_the_useful_line_is_the_type_that_an_operation_refuses():
     assert last_line(ValueError(f"{reason}: half\n\t; NodeDef: {{{{node AddN}}}}; Op<>")) == reason
 
 
+def test_of_a_collective_its_shapes_are_told():
+    reason = "Shape mismatch in the collective instance 112. Op expected shape [8] but another member expected shape [1]."
+    text = f"Graph execution error:\nCollective ops is aborted by: {reason}\nThe error could be from a previous operation."
+    assert last_line(ValueError(text)) == reason
+
+
 def test_the_useful_line_is_the_same_in_every_run():
     text = "defined in FuncGraph(name=step{}), which is out of scope."
     assert last_line(TypeError(text.format(", id=140604639972928"))) == text.format("")

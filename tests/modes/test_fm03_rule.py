@@ -43,3 +43,39 @@ def test_the_model_that_was_compiled_is_blamed_and_not_another_one_outside():
     compiled = ModelCompiled(stack(TRAIN, 12), 1, (2,))
     events = strategy(location=LINE), *models, compiled, raised
     assert modes(run(*events, outcome=Outcome.RAISED)) == [("fm03", 9)]
+
+
+STEP = """\
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = model(x)
+    optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+
+def evaluate(x):
+    model(x)
+
+def replicas(x):
+    strategy.run(step, args=(x,))
+
+step(x)
+"""
+IN_SCOPE = variable(1, copies=2, parts=(2, 3)), variable(2), variable(3)
+
+
+@pytest.mark.parametrize(
+    "lines, variables, expected",
+    [
+        ((4, 12), IN_SCOPE, ("fm31", 12)),
+        ((4, 12), [variable(1, location=())], ("fm31", 12)),
+        ((4, 12), [variable(1, location=LINE)], ("fm03", 7)),
+        ((4, 10, 12), IN_SCOPE, ("fm03", 4)),
+        ((7, 12), IN_SCOPE, ("fm03", 7)),
+    ],
+    ids=["in the scope", "no model", "outside of the scope", "in run", "no step"],
+)
+def test_a_step_that_is_called_without_run(tmp_path, lines, variables, expected):
+    path = tmp_path / "train.py"
+    path.write_text(STEP)
+    raised = ExceptionRaised(stack(path, *lines), "RuntimeError", TEXT, ())
+    events = strategy(location=()), *variables, raised
+    assert modes(run(*events, outcome=Outcome.RAISED)) == [expected]

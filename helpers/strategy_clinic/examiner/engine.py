@@ -174,8 +174,9 @@ def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
         if recording.moment is Moment.DURING:
             continue  # what half a file raises is no mode
         raised = recording.last(ExceptionRaised)
-        mode = mode_of(recording, raised, rules) if raised else None
-        if raised and mode:
+        answer = classify.triage(raised.traceback) if raised else None
+        mode = mode_of(recording, raised, answer.mode, rules) if raised and answer else None
+        if raised and answer and mode:
             message = useful_line(raised.traceback).removeprefix(f"{raised.error}: ")
             yield Finding(
                 mode,
@@ -184,6 +185,7 @@ def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
                 Text(f"{raised.error}: {message}"[:LONGEST_MESSAGE]),
                 Text(f"raised on {counted(recording.devices, 'device')}"),
                 (recording.devices,),
+                next((each.fix for each in answer.candidates if each.mode == mode), ""),
             )
 
 
@@ -200,14 +202,17 @@ def errors_of_releases(runs: Runs) -> list[str]:
     return [note for error in dict.fromkeys(found) if (note := known_errors.about(error))]
 
 
-def mode_of(recording: Recording, raised: ExceptionRaised, rules: ModeRules) -> str | None:
+def mode_of(
+    recording: Recording, raised: ExceptionRaised, mode: str | None, rules: ModeRules
+) -> str | None:
     """Returns the mode that triage names, corrected by what the program's own lines say, or else what the run says."""
-    mode = classify.triage(raised.traceback).mode
     if mode is None:
         return next((each.mode for each in rules.namings if each.fits(recording, raised)), None)
     for each in rules.reclassifications:
         if mode in each.modes:
-            return each.mode_of(recording, mode, raised, stack_of(raised))
+            other = each.mode_of(recording, mode, raised, stack_of(raised))
+            if other != mode:
+                return other
     return mode
 
 

@@ -26,6 +26,7 @@ REASON = re.compile(
     r"|Unsuccessful TensorSliceReader constructor: .+"
     r"|A total of \d+ objects could not be loaded\. .+"
     r"|Unresolved object in checkpoint \S+(?=: attributes \{)"
+    r"|Shape mismatch in the collective instance .+"
     r"|Value for attr '\w+' of \w+ is not in the list of allowed values"
 )
 

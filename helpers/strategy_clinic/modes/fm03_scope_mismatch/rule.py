@@ -3,10 +3,17 @@
 A program may have other models outside of the scope, and use none of them in training: the model that was compiled comes first.
 """
 
-from ...examiner.blame import from_maker
+from ...examiner.blame import called_at, computes_gradient, from_maker
 from ...examiner.recording import Recording
-from ...examiner.rule import blames
-from ...observer.events import ModelCompiled, Owner, Stack, StrategyMade, VariableMade
+from ...examiner.rule import blames, reclassify
+from ...observer.events import (
+    ExceptionRaised,
+    ModelCompiled,
+    Owner,
+    Stack,
+    StrategyMade,
+    VariableMade,
+)
 
 
 @blames("fm03")
@@ -15,15 +22,27 @@ def variable_made_outside(recording: Recording, stack: Stack) -> Stack:
     strategy_made_at = strategies[0].location if strategies else ()
     model = recording.last(ModelCompiled)
     compiled = model.variables if model else ()
-    outside = [
-        made
-        for made in recording.of(VariableMade)
-        if made.maker is Owner.LAYER and made.location
-        if not made.copies and made.number not in recording.copies
-    ]
+    outside = made_outside(recording)
     if not outside:
         return stack
     first = min(outside, key=lambda made: made.number not in compiled)
     # A model that is built by its first call has no variables before that
     made = model.made_outside if model and first.number in compiled else ()
     return from_maker(made or first.location, (*strategy_made_at, *stack))
+
+
+def made_outside(recording: Recording) -> list[VariableMade]:
+    return [
+        made
+        for made in recording.of(VariableMade)
+        if made.maker is Owner.LAYER and made.location
+        if not made.copies and made.number not in recording.copies
+    ]
+
+
+@reclassify("fm03")
+def unless_in_step(run: Recording, mode: str, raised: ExceptionRaised, stack: Stack) -> str:
+    """Tells a step that is called without `strategy.run`, and whose model is of the scope, from what is made elsewhere."""
+    runs = any("run" in called_at(frame) for frame in stack)
+    is_step = any(map(computes_gradient, stack)) and not runs
+    return "fm31" if is_step and not made_outside(run) else mode

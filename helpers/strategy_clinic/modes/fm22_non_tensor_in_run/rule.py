@@ -15,7 +15,9 @@ RETURNED = re.compile(
     r"|\breduce\([\s\S]{,400}AttributeError: '[^']+' object has no attribute 'device'"
 )
 GIVEN = re.compile(r"Could not generate a generic TraceType for|, in \w*mono_param\b")
-AT_CALL = re.compile(r"positional args must be a list or tuple")
+AT_CALL = re.compile(
+    r"positional args must be a list or tuple|Binding inputs to tf\.function failed"
+)
 
 
 @names("fm22")
