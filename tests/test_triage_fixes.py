@@ -67,7 +67,7 @@ FIXES = [
     ("fm78", "ValueError: To use this dataset, you need to pass this dataset to ClusterCoordinator.create_per_worker_dataset.",
      "ClusterCoordinator"),
     ("fm02", 'self.main_result = self.main_fn(*self.main_args)\n  File "keras/src/trainer.py", line 622, in train_on_batch\n'
-     "RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()", "without `strategy.run`"),
+     "RuntimeError: Method requires being in cross-replica context, use get_replica_context()", "without `strategy.run`"),
     ("fm09", "in assert_consumed\nAssertionError: Unresolved object in checkpoint (root).optimizer._variables.2: attributes {",
      "before `restore`"),
     ("fm22", "TypeError: Binding inputs to tf.function failed due to `'PerReplica' object has no attribute 'dtype'`. Received "
