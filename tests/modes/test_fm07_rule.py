@@ -1,9 +1,11 @@
 """The examiner's rules for fm07: numbers of Python that a trace froze."""
 
 import pytest
-from recorded import LINE, found, modes, run
+from edited_programs import examined
+from recorded import LINE, ended, found, modes, run, stack, updated, variable, written
 from strategy_clinic.observer.events import (
     CounterFrozen,
+    DivergedCopies,
     ExceptionRaised,
     PythonValueFrozen,
     RandomNumberFrozen,
@@ -11,34 +13,93 @@ from strategy_clinic.observer.events import (
 
 
 @pytest.mark.parametrize(
-    "frozen, message, proof",
+    "frozen, message, proof, fix",
     [
         (
             PythonValueFrozen(LINE, "beta", "step", "0.0", "0.1"),
             "beta was 0.0 when this was traced, and stays so in the graph",
             "the program has set it to 0.1 since",
+            "tf.Variable",
         ),
         (
             CounterFrozen(LINE, "self.steps", "step", "1"),
             "step counts self.steps only while it is traced",
             "it is still 1 after more calls",
+            "tf.Variable",
         ),
         (
             RandomNumberFrozen(LINE, "np.random.normal", "step"),
             "np.random.normal is called once, while step is traced",
             "the generator moved on in the trace",
+            "",
         ),
     ],
     ids=["number", "counter", "random number"],
 )
-def test_what_a_trace_froze(frozen, message, proof):
+def test_what_a_trace_froze(frozen, message, proof, fix):
     (finding,) = found(run(frozen))
     assert (finding.mode, finding.line) == ("fm07", 7)
     assert message in str(finding.message) and proof in str(finding.proof)
+    assert fix in finding.fix and bool(fix) == bool(finding.fix)
 
 
 def test_a_program_that_changes_nothing():
     assert modes(run()) == []
+
+
+# A schedule that changes a value of Python
+
+SCHEDULE = """\
+class Slower(LearningRateSchedule):
+    def __init__(self, rate):
+        self.rate = rate
+
+    def __call__(self, step):
+        first = step
+        {}
+        return self.rate
+
+
+optimizer = SGD(Slower(0.1))
+"""
+
+
+def trained_apart(path, statement, rate="Slower", written=()):
+    """The copies of what the optimizer trains differ at the end."""
+    path.write_text(SCHEDULE.format(statement))
+    made = variable(1, copies=2, parts=(10, 11), location=stack(path, 11))
+    update = updated(trains=(1,), learning_rate=rate)
+    return run(made, update, *written, ended(diverged_copies=(DivergedCopies(1, 0.2, ()),)))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "self.rate = self.rate * 0.9",
+        "self.rate *= 0.9",
+        "rate = next(RATES)",
+        "CALLS['n'] += 1",
+        "global rate",
+    ],
+)
+def test_a_schedule_is_called_once_in_each_replica(tmp_path, statement):
+    (finding,) = found(trained_apart(tmp_path / "train.py", statement))
+    assert (finding.mode, finding.line) == ("fm07", 7) and "`step`" in finding.fix
+    assert str(finding.proof).endswith("copies of v1 are 0.2 of their size apart at the end")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"statement": "rate = self.rate * 0.9"},
+        {"rate": "{'class_name': 'ExponentialDecay'}"},
+        {"written": (written(),)},
+    ],
+    ids=["changes nothing", "another schedule", "written by the step"],
+)
+def test_copies_that_differ_for_another_reason(tmp_path, change):
+    given = {"statement": "self.rate *= 0.9", **change}
+    assert [mode for mode, _ in modes(trained_apart(tmp_path / "train.py", **given))] == ["fm38"]
 
 
 # Tensors of a finished trace, which are of fm33
@@ -74,3 +135,32 @@ IN_CALLBACK = (LINE[0]._replace(function="on_epoch_end"),)
 )
 def test_a_tensor_that_is_converted(traceback, traced, at, expected):
     assert modes(run(ExceptionRaised(at, "TypeError", traceback, traced))) == [(expected, 7)]
+
+
+IN_REPLICAS = """\
+import numpy as np, tensorflow as tf
+strategy = tf.distribute.MirroredStrategy()
+class Slower(tf.keras.optimizers.schedules.LearningRateSchedule):
+    def __init__(self):
+        self.rate = 0.1
+    def __call__(self, step):
+        {}
+        return self.rate / (1.0 + tf.cast(step, tf.float32))
+tf.keras.utils.set_random_seed(0)
+x = np.random.RandomState(0).rand(32, 4).astype("float32")
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+    model.compile(tf.keras.optimizers.SGD(Slower()), "mse")
+model.fit(x, x.sum(1, keepdims=True), batch_size=16, verbose=0)
+"""
+
+
+@pytest.mark.replayed
+@pytest.mark.parametrize(
+    "statement, expected",
+    [("self.rate *= 0.9", [("fm07", 7)]), ("self.last = self.rate * 0.9", [])],
+    ids=["changes the rate", "keeps what is not used"],
+)
+def test_a_schedule_in_two_replicas(statement, expected, tmp_path):
+    examination = examined(tmp_path, IN_REPLICAS.format(statement))
+    assert [(each.mode, each.line) for each in examination.findings] == expected

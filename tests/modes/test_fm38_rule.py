@@ -4,6 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 
 import pytest
+from edited_programs import examined
 from recorded import (
     LINE,
     answering,
@@ -123,6 +124,33 @@ def test_a_layer_of_the_program_is_blamed_on_the_line_that_makes_its_variable(
     made = replace(MIRRORED, location=stack(path, line, 4))
     copies = diverged(0.2, stack(path, 4))
     assert modes(run(made, ended(diverged_copies=copies))) == [("fm38", blamed)]
+
+
+@pytest.mark.parametrize(
+    "text, trains, replicas, line, fix",
+    [
+        ("layer = Dense(3)", (1,), 2, 20, "all_reduce"),
+        ("layer = Dense(3)", (2,), 2, 20, "all_reduce"),
+        ("w = self.add_weight()", (1,), 2, 20, "all_reduce"),
+        ("w = self.add_weight()", (2,), 2, 1, ""),
+        ("layer = Dense(3)", (2,), 1, 1, ""),
+    ],
+    ids=["of a layer", "not trained", "an own one that is trained", "an own one", "assigned once"],
+)
+def test_where_replicas_assign_their_own_value(tmp_path, text, trains, replicas, line, fix):
+    path = tmp_path / "train.py"
+    path.write_text(f"{text}\n")
+    made = replace(MIRRORED, location=stack(path, 1))
+    write = written(replicas=replicas)
+    update = updated(trains=trains)
+    (finding,) = found(run(made, update, write, ended(diverged_copies=diverged(0.2))))
+    assert (finding.mode, finding.line) == ("fm38", line)
+    assert fix in finding.fix and bool(fix) == bool(finding.fix)
+
+
+def test_what_only_an_optimizer_writes_has_another_fix():
+    (finding,) = found(run(MIRRORED, updated(trains=(1,)), ended(diverged_copies=diverged(0.2))))
+    assert "gradients, rate" in finding.fix
 
 
 UNKNOWN_LENGTH = DataRanOut(LINE, 0), updated()
@@ -349,3 +377,34 @@ def test_a_first_update_that_differs_is_no_matter_of_what_is_written(tmp_path, f
     path.write_text(LEARNS)
     divergence = first_divergence(learned(path, 1), learned(path, 2, first))
     assert bool(rule.written_in_step(divergence)) == is_suspected
+
+
+CENTRED = """\
+import numpy as np, tensorflow as tf
+strategy = tf.distribute.MirroredStrategy()
+class Centred(tf.keras.layers.Dense):
+    def call(self, x, training=False):
+        shift = -tf.reduce_mean(tf.matmul(x, self.kernel), 0)
+        replica = tf.distribute.get_replica_context()
+        if training:
+            self.bias.assign({})
+        return super().call(x)
+tf.keras.utils.set_random_seed(0)
+x = np.random.RandomState(0).rand(32, 4).astype("float32")
+with strategy.scope():
+    layers = [tf.keras.Input((4,)), Centred(3), tf.keras.layers.Dense(1)]
+    model = tf.keras.Sequential(layers)
+    model.compile("sgd", "mse")
+model.fit(x, x.sum(1, keepdims=True), batch_size=16, verbose=0)
+"""
+
+
+@pytest.mark.replayed
+@pytest.mark.parametrize(
+    "value, expected",
+    [("shift", [("fm38", 8)]), ('replica.all_reduce("MEAN", shift) if replica else shift', [])],
+    ids=["of its part", "the mean of all"],
+)
+def test_replicas_that_assign_a_variable_of_a_layer(value, expected, tmp_path):
+    examination = examined(tmp_path, CENTRED.format(value))
+    assert [(each.mode, each.line) for each in examination.findings] == expected

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
+from ...examiner.copies import fitted_only, last_difference, state_of_schedule
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, reclassify, rule
@@ -24,6 +26,14 @@ CALLBACKS = (
     "on_predict_",
 )  # which `fit` calls between its graphs
 
+IN_VARIABLE = (
+    "keep it in a `tf.Variable(..., trainable=False)` that is changed with `assign`, and compute with `tf.*` all that follows "
+    "from it, with `tf.where` or `tf.cond` for `if`"
+)
+FROM_STEP = (
+    "compute the rate from the argument `step` with `tf.*`, and change nothing of Python there"
+)
+
 
 @rule("fm07")
 def value_frozen(recording: Recording) -> Iterator[Finding]:
@@ -32,7 +42,8 @@ def value_frozen(recording: Recording) -> Iterator[Finding]:
             f"{frozen.name} was {frozen.traced} when this was traced, and stays so in the graph"
         )
         proof = f"the program has set it to {frozen.now} since, and the same graph ran again"
-        yield observed("fm07", recording, frozen.location, message, proof)
+        finding = observed("fm07", recording, frozen.location, message, proof)
+        yield replace(finding, fix=IN_VARIABLE)
 
 
 @rule("fm07")
@@ -40,7 +51,8 @@ def counter_frozen(recording: Recording) -> Iterator[Finding]:
     for frozen in recording.of(CounterFrozen):
         message = f"{frozen.function} counts {frozen.name} only while it is traced"
         proof = f"it is still {frozen.now} after more calls of the same graph"
-        yield observed("fm07", recording, frozen.location, message, proof)
+        finding = observed("fm07", recording, frozen.location, message, proof)
+        yield replace(finding, fix=IN_VARIABLE)
 
 
 @rule("fm07")
@@ -49,6 +61,20 @@ def random_number_frozen(recording: Recording) -> Iterator[Finding]:
         message = f"{frozen.name} is called once, while {frozen.function} is traced: it gives one value for ever"
         proof = "the generator moved on in the trace, and the graph is used more than once"
         yield observed("fm07", recording, frozen.location, message, proof)
+
+
+@rule("fm07")
+def rate_of_each_replica(recording: Recording) -> Iterator[Finding]:
+    when, diverged = last_difference(recording)
+    fitted, changed_at = fitted_only(recording), state_of_schedule(recording)
+    for first in [each for each in diverged if each.number in fitted and changed_at][:1]:
+        message = (
+            "a value of Python changes whenever the schedule is called, which is once in each replica while the step is traced: "
+            "the rate of a replica never changes, and is another one in each"
+        )
+        name = recording.name_of(first.number)
+        proof = f"the copies of {name} are {first.distance:.2g} of their size apart {when}"
+        yield replace(observed("fm07", recording, changed_at, message, proof), fix=FROM_STEP)
 
 
 @reclassify("fm07")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...examiner.blame import called_at, from_choice, from_partial, from_parting, nodes_of_file
+from ...examiner.copies import fitted_only, last_difference, state_of_schedule
 from ...examiner.divergence import (
     EXACT,
     SAME,
@@ -25,16 +26,15 @@ from ...observer.events import (
     DivergedCopies,
     Ended,
     ExceptionRaised,
+    GradientsApplied,
     ModelCalled,
     Owner,
     Stack,
-    StepEnded,
     VariableMade,
     VariableWritten,
 )
 from ...observer.replacements import Replacement
 
-SAME_COPIES = 1e-5  # relative
 COUNTED_APART = (
     "at the end of data of unknown length Keras 3 counts a step that it does not make, on one replica sooner than on "
     "another, and the optimizer's updates depend on that count; your program is right"
@@ -42,6 +42,14 @@ COUNTED_APART = (
 KNOWN_LENGTH = (
     "declare the length of the dataset, `dataset.apply(tf.data.experimental.assert_cardinality(batches))`, or "
     "repeat it and give `steps_per_epoch`"
+)
+ASSIGNED = (
+    'assign the same value in all replicas: its mean, `tf.distribute.get_replica_context().all_reduce("MEAN", value)`, '
+    "outside of `tf.cond`; or assign it before the training, within `strategy.scope()`"
+)
+FITTED = (
+    "give the optimizer the same gradients, rate and first values in all replicas: what a step computes in Python, "
+    "such as a rate, is another number in each replica"
 )
 # Functions by which a program makes a variable; layers of Keras make theirs where they are called first.
 MAKES = {"add_weight", "Variable"}
@@ -54,9 +62,11 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
     when, diverged = last_difference(recording)
     # Weights that an optimizer outside the scope trains differ, too: that is fm23.
     explained = {n for update in recording.shared_slots.values() for n in update.optimizer.trains}
+    fitted = fitted_only(recording)
+    if state_of_schedule(recording):  # that is fm07
+        explained |= fitted
     diverged = [each for each in diverged if each.number not in explained]
     if any(not each.steps for each in recording.of(DataRanOut)):
-        fitted = fitted_only(recording)
         for first in [each for each in diverged if each.number in fitted][:1]:
             name = recording.variables[first.number].name
             proof = f"the copies of {name} are {first.distance:.2g} of their size apart {when}"
@@ -69,9 +79,23 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
         if made and made.location:
             message = f"{made.name} has another value on each of {made.copies} replicas{others}"
             proof = f"the copies are {first.distance:.2g} of their size apart {when}"
+            assigned = assigned_at(recording, made)
             location = from_parting(located(made, first), agreeing(recording, made, diverged))
-            location = from_partial(from_choice(location))
-            yield observed("fm38", recording, location, message, proof)
+            location = assigned or from_partial(from_choice(location))
+            finding = observed("fm38", recording, location, message, proof)
+            by_optimizer = FITTED if first.number in fitted else ""
+            yield replace(finding, fix=ASSIGNED if assigned else by_optimizer)
+
+
+def assigned_at(recording: Recording, made: VariableMade) -> Stack:
+    """Returns where replicas assign a variable that an optimizer trains or Keras has made: no aggregation helps there."""
+    updates = recording.of(GradientsApplied)
+    is_trained = any(made.number in update.optimizer.trains for update in updates)
+    if MAKES & {*called_at(made.location[0])} and not is_trained:
+        return ()
+    writes = [each for each in recording.of(VariableWritten) if each.number == made.number]
+    own = [each for each in writes if each.writer is Owner.USER and each.replicas > 1]
+    return next((each.location for each in own if each.location), ())
 
 
 def written_in_step(divergence: Divergence) -> list[Stack]:
@@ -119,35 +143,6 @@ def agreeing(
     apart, kind = {each.number for each in diverged}, made.name.rpartition("/")[2]
     alike = [each for each in recording.variables.values() if each.name.endswith(f"/{kind}")]
     return [each.location for each in alike if each.copies > 1 and each.number not in apart]
-
-
-def fitted_only(recording: Recording) -> frozenset[int]:
-    """Returns the variables that optimizers train and nothing else writes."""
-    written = recording.of(VariableWritten)
-    others = {each.number for each in written if each.writer is not Owner.OPTIMIZER}
-    return recording.trained - others
-
-
-def last_difference(recording: Recording) -> tuple[str, list[DivergedCopies]]:
-    """Returns when copies differed last, at the end or after a step: what is loaded then makes them equal again."""
-    found = [(when, copies) for when, copies in looks_at(recording) if copies]
-    return found[-1] if found else ("", [])
-
-
-def looks_at(recording: Recording) -> list[tuple[str, list[DivergedCopies]]]:
-    """Returns after each step and at the end which copies differ, without those of optimizers."""
-    looks = [(f"after {step.name}", step.diverged_copies) for step in recording.of(StepEnded)]
-    ended = recording.last(Ended)
-    if ended and recording.finished:
-        looks.append(("at the end", ended.diverged_copies))
-    own = Owner.USER, Owner.LAYER
-    return [
-        (
-            when,
-            [c for c in copies if c.distance > SAME_COPIES and recording.maker_of(c.number) in own],
-        )
-        for when, copies in looks
-    ]
 
 
 @rule_of_runs("fm38")
