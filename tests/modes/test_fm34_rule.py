@@ -7,6 +7,7 @@ from recorded import (
     LINE,
     OTHER,
     answering,
+    ended,
     modes,
     run,
     stack,
@@ -27,6 +28,7 @@ from strategy_clinic.observer.events import (
     Operation,
     Outcome,
     Owner,
+    RestoredBeforeBuild,
     StepEnded,
     StepsCounted,
     VariableRead,
@@ -245,3 +247,16 @@ STOPPED = GradientComputed(LINE, 2, 2, disconnected=(1, 2), stopped=(1, 2))
 )
 def test_the_line_that_stops_all_gradients(loss, gradients, line):
     assert modes(run(loss, gradients, RAISED, outcome=Outcome.RAISED)) == [("fm34", line)]
+
+
+@pytest.mark.parametrize(
+    "made_again, expected", [((1,), ["fm35"]), ((), ["fm34"]), ((9,), ["fm34", "fm35"])]
+)
+def test_a_variable_that_was_made_again_after_a_restore(made_again, expected):
+    """What gets no gradient is not used any more: that is fm35, and its fix mends both."""
+    early = RestoredBeforeBuild("ck-1", made_again, "Found 1 object", OTHER)
+    updates = [replace(updated(LINE), missing=1), StepsCounted(50, 0, 50, 1, (), 0, None, (), None)]
+    recording = run(
+        variable(1), variable(9), PARTLY, *updates, ended(restored_before_build=(early,))
+    )
+    assert [mode for mode, _ in modes(recording)] == expected

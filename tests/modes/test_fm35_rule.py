@@ -3,8 +3,15 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, ended, found, modes, run, variable
-from strategy_clinic.observer.events import ExceptionRaised, Frame, RestoredBeforeBuild
+from recorded import LINE, OTHER, ended, found, modes, run, variable
+from strategy_clinic.observer.events import (
+    CheckpointRestored,
+    ExceptionRaised,
+    Frame,
+    Owner,
+    RestoredBeforeBuild,
+    UnbuiltModelRead,
+)
 
 
 def early(*numbers):
@@ -71,3 +78,35 @@ def test_a_value_that_does_not_fit_what_is_made_after_the_restore(
     restore = replace(early(1).restored_before_build[0], location=frames(restored_in))
     first = modes(run(made, raised, ended(restored_before_build=(restore,))))[0]
     assert first == (mode, line)
+
+
+# A restore into a model without variables
+
+COUNTER = variable(5, maker=Owner.CHECKPOINT)
+EMPTY = UnbuiltModelRead(OTHER, "model", LINE)
+
+
+def restored(*numbers, path="ck-1"):
+    return CheckpointRestored(LINE, path, LINE, numbers, (), "")
+
+
+def test_a_restore_into_a_model_without_variables():
+    (finding,) = found(run(COUNTER, restored(5), EMPTY))
+    assert (finding.mode, finding.line) == ("fm35", 7) and "layers" in finding.fix
+    assert str(finding.proof) == "observed on 2 devices: it has none at line 20"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [restored(5), EMPTY, variable(6)],
+        [variable(1), restored(1, 5), EMPTY],
+        [EMPTY, restored(5)],
+        [restored(5, path=None), EMPTY],
+        [restored(5), replace(EMPTY, variables=(1,))],
+        [restored(5)],
+    ],
+    ids=["filled later", "another one is filled", "asked before", "no file", "some", "not asked"],
+)
+def test_a_restore_that_may_fill_something(events):
+    assert modes(run(COUNTER, *events)) == []

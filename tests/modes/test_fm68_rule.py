@@ -1,8 +1,8 @@
 """The examiner's rule for fm68: a loss that the program's own step reports, divided by the number of replicas."""
 
 import pytest
-from recorded import found, modes, run, stack, strategy
-from strategy_clinic.observer.events import Metric, MetricsReported, Outcome
+from recorded import found, modes, run, stack, strategy, values
+from strategy_clinic.observer.events import Metric, MetricsReported, Outcome, StepEnded
 
 PROGRAM = """\
 class Own(Model):
@@ -56,3 +56,51 @@ def test_a_run_that_did_not_end(tmp_path):
 
 def test_a_loss_of_zero_says_nothing(tmp_path):
     assert modes(*runs(tmp_path, "loss", 0.0, 0.0)) == []
+
+
+# A loss that Keras has for itself
+
+RETURNED = PROGRAM.replace(
+    '{"loss": self.tracker.result()}', '{"loss": loss, "error": self.error.result()}'
+)
+CHANGED = StepEnded(1, values({1: [0.5]}), (), (), ())
+
+
+def reports(tmp_path, losses, name="loss", text=RETURNED, step=CHANGED, **fields):
+    path = tmp_path / "train.py"
+    path.write_text(text)
+    at = stack(path, 10)
+    reported = [MetricsReported(at, (Metric(name, value),), at) for value in losses]
+    return run(*([step] if step else []), *reported, **fields)
+
+
+@pytest.mark.parametrize("name, line", [("loss", 4), ("val_loss", 7)])
+def test_a_loss_that_is_zero_in_all_epochs(tmp_path, name, line):
+    (finding,) = found(reports(tmp_path, [0.0, 0.0], name))
+    assert (finding.mode, finding.line) == ("fm68", line) and "Mean" in finding.fix
+    assert str(finding.proof).endswith(f"{name} is 0.0 in all 2 reports")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"losses": [0.0, 0.1]},
+        {"step": None},
+        {"text": PROGRAM},
+        {"text": RETURNED.replace('"loss":', '"error":')},
+        {"text": RETURNED.replace("train_step", "step")},
+        {"outcome": Outcome.RAISED},
+        {"name": "error"},
+    ],
+    ids=[
+        "a number",
+        "nothing trained",
+        "tracked",
+        "another name",
+        "no step",
+        "raised",
+        "another metric",
+    ],
+)
+def test_a_loss_that_may_be_zero(tmp_path, change):
+    assert modes(reports(tmp_path, **{"losses": [0.0, 0.0], **change})) == []

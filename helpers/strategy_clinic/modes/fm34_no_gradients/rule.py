@@ -11,6 +11,7 @@ from ...examiner.lineage import loss_at
 from ...examiner.recording import Recording
 from ...examiner.rule import Steps, blames, line_of, observed, rule
 from ...observer.events import (
+    Ended,
     GradientComputed,
     GradientsApplied,
     ModelCalled,
@@ -57,12 +58,21 @@ def nothing_changes(recording: Recording) -> Iterator[Finding]:
     counted, updates = recording.last(StepsCounted), recording.of(GradientsApplied)
     made = counted.updates if counted else 0
     missing = [each for each in updates if each.missing and each.location]
+    if is_made_twice(recording):
+        return
     if recording.finished and missing and made > 1 and not recording.of(StepEnded):
         located = recording.last_incomplete_gradient or missing[0].location
         message = "no gradient of the loss reaches a weight: the optimizer changes nothing"
         without = f"{missing[0].missing} of {missing[0].gradients} gradients are None"
         proof = f"{made} updates have changed no weight, and {without}"
         yield observed("fm34", recording, from_cut(located), message, proof)
+
+
+def is_made_twice(recording: Recording) -> bool:
+    """Tells whether what gets no gradient was made again after a restore, so that the model uses another one: that is fm35."""
+    ended = recording.last(Ended)
+    again = {n for early in (ended.restored_before_build if ended else ()) for n in early.numbers}
+    return any(again & {*computed.disconnected} for computed in recording.of(GradientComputed))
 
 
 def candidates(recording: Recording) -> list[tuple[int, GradientComputed]]:

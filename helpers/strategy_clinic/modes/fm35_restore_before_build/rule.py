@@ -1,12 +1,27 @@
 """Checks fm35: what was made after a restore did not get the values that the file has for it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...examiner.blame import from_maker
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import blames, observed, reclassify, rule
-from ...observer.events import Ended, ExceptionRaised, RestoredBeforeBuild, Stack
+from ...examiner.rule import blames, line_of, observed, reclassify, rule
+from ...observer.events import (
+    CheckpointRestored,
+    Ended,
+    ExceptionRaised,
+    Owner,
+    RestoredBeforeBuild,
+    Stack,
+    UnbuiltModelRead,
+    VariableMade,
+)
+
+SAME_MODEL = (
+    "make the model with the layers of the one that was saved, and call it on a batch before `restore`; "
+    "`restore(...).assert_consumed()` raises if a value of the file goes nowhere"
+)
 
 
 @rule("fm35", explains_divergence=False)
@@ -15,6 +30,22 @@ def restored_too_early(recording: Recording) -> Iterator[Finding]:
         message = f"restored before it was built: {len(early.numbers)} variables were made later and kept their first values"
         proof = f"{recording.name_of(early.numbers[0])} is in {early.path}"
         yield observed("fm35", recording, line_of_order(recording, early), message, proof)
+
+
+@rule("fm35", explains_divergence=False)
+def restored_into_nothing(recording: Recording) -> Iterator[Finding]:
+    """Checks for a restore that fills nothing, while a model that is asked for its variables later has none."""
+    for restored in recording.of(CheckpointRestored):
+        makers = {recording.maker_of(number) for number in restored.variables}
+        empty = [e for e in recording.of(UnbuiltModelRead, after=restored) if not e.variables]
+        made = {each.maker for each in recording.of(VariableMade, after=restored)}
+        is_filled = not makers <= {Owner.CHECKPOINT} or {Owner.LAYER, Owner.USER} & made
+        if restored.path and restored.location and empty and not is_filled:
+            message = f"{empty[0].name} has no variables: nothing is restored, and nothing is said"
+            proof = "it has none at ", line_of(empty[0].location, "the end")
+            finding = observed("fm35", recording, restored.location, message, *proof)
+            yield replace(finding, fix=SAME_MODEL)
+            return
 
 
 def restored_early(recording: Recording) -> list[RestoredBeforeBuild]:

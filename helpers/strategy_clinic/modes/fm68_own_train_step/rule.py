@@ -2,17 +2,23 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...examiner.blame import called_name, functions_named, nodes_of_file
 from ...examiner.findings import Finding
 from ...examiner.printed import program_files
 from ...examiner.recording import Recording
-from ...examiner.rule import Runs, compared, rule_of_runs
-from ...observer.events import Frame, MetricsReported, Stack
+from ...examiner.rule import Runs, compared, observed, rule, rule_of_runs
+from ...observer.events import Frame, MetricsReported, Stack, StepEnded
 
 MODE = "fm68"
 STEPS = {"loss": "train_step", "val_loss": "test_step"}
 NEAR = 1e-3  # of the factor
+TRACKED = (
+    'make a `tf.keras.metrics.Mean(name="loss")` in `__init__`, update it in the step, on several replicas with '
+    "`loss * tf.distribute.get_strategy().num_replicas_in_sync` if the loss is divided by the global batch, "
+    "and return its `result()`"
+)
 
 
 @rule_of_runs(MODE, explains_divergence=False)
@@ -29,6 +35,19 @@ def part_of_loss(runs: Runs) -> Iterator[Finding]:
             yield compared(MODE, (few, many), line, message)
 
 
+@rule(MODE, explains_divergence=False)
+def never_updated(recording: Recording) -> Iterator[Finding]:
+    """Checks for a loss that is 0.0 in each report, though the weights change: that of a metric which Keras has for itself."""
+    metrics = [each for report in recording.of(MetricsReported) for each in report.metrics]
+    for name, step in STEPS.items() if recording.finished and recording.of(StepEnded) else ():
+        values = [each.value for each in metrics if each.name == name]
+        line = line_of_loss(recording, step)
+        if line and values and not any(values):
+            message = f"`fit` reports not the loss that `{step}` returns, but a metric of Keras that the step does not update"
+            proof = f"the weights have changed, and {name} is 0.0 in all {len(values)} reports"
+            yield replace(observed(MODE, recording, line, message, proof), fix=TRACKED)
+
+
 def losses_of(recording: Recording) -> dict[str, float]:
     """Returns the losses of the first epoch that has them."""
     metrics = [each for report in recording.of(MetricsReported) for each in report.metrics]
@@ -37,6 +56,20 @@ def losses_of(recording: Recording) -> dict[str, float]:
 
 def is_near(value: float, wanted: float) -> bool:
     return value != 0.0 and abs(value - wanted) <= NEAR * abs(wanted)
+
+
+def line_of_loss(recording: Recording, step: str) -> Stack:
+    """Returns the line of the program's own step that puts what is no result of a metric into a dict as its loss."""
+    for path in files_of(recording):
+        for function in functions_named(nodes_of_file(path), step):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Dict):
+                    for key, value in zip(node.keys, node.values):
+                        if getattr(key, "value", "") == "loss" and "result(" not in ast.unparse(
+                            value
+                        ):
+                            return (Frame(path, value.lineno, step),)
+    return ()
 
 
 def line_of_report(recording: Recording, step: str) -> Stack:
