@@ -33,6 +33,7 @@ FIXES = [
      "ReduceOp.SUM.", "ONLY_FIRST_REPLICA"),
     ("fm38", "ValueError: Could not convert from `tf.VariableAggregation` VariableAggregationV2.NONE to`tf.distribute.ReduceOp` "
      "type", "aggregation"),
+    ("fm22", "AttributeError: 'SymbolicTensor' object has no attribute 'assign'", "without passing it"),
     ("fm23", "ValueError: Trying to run metric.update_state in replica context when the metric was not "
      "created in TPUStrategy scope.", "scope"),
     ("fm13", "UserWarning: Gradients do not exist for variables ['critic/kernel'] when minimizing the loss. If using "

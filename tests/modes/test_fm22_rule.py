@@ -1,7 +1,8 @@
 """What the examiner says of fm22: exceptions that triage does not know by their text alone, and the lines to blame."""
 
 import pytest
-from recorded import LINE, modes, run, stack, strategy
+from edited_programs import examined
+from recorded import LINE, found, modes, run, stack, strategy
 from strategy_clinic.observer.events import ExceptionRaised, Outcome
 
 SPEC = "TypeError: Could not build a TypeSpec for <Result object> of unsupported type <class 'Result'>."
@@ -88,3 +89,36 @@ def test_the_line_to_blame(tmp_path, text, line):
     path.write_text(PROGRAM)
     error = raised(text, stack(path, 8, function="<module>"))
     assert modes(run(strategy(), error, outcome=Outcome.RAISED)) == [("fm22", line)]
+
+
+def test_a_variable_that_a_step_gets_as_an_argument():
+    """The line outside of the function that is traced gives it, and the fix is that of the message."""
+    text = "Traceback (most recent call last):\nAttributeError: 'SymbolicTensor' object has no attribute 'assign_add'"
+    event = ExceptionRaised(LINE, "AttributeError", text, stack("/program/train.py", 3))
+    (finding,) = found(run(event, outcome=Outcome.RAISED))
+    assert (finding.mode, finding.line) == ("fm22", 7) and "without passing it" in finding.fix
+
+
+GIVEN = """\
+import tensorflow as tf
+dense = tf.keras.layers.Dense(2)
+dense.build((None, 3))
+@tf.function
+def decay({}rate):
+    {}.assign({} * rate)
+decay({}tf.constant(0.9))
+"""
+
+
+@pytest.mark.replayed
+@pytest.mark.parametrize(
+    "words, expected",
+    [
+        (("weight, ", "weight", "weight", "dense.kernel, "), [("fm22", 7)]),
+        (("", *["dense.kernel"] * 2, ""), []),
+    ],
+    ids=["given", "not given"],
+)
+def test_a_variable_of_keras_that_a_function_gets(words, expected, tmp_path):
+    examination = examined(tmp_path, GIVEN.format(*words))
+    assert [(each.mode, each.line) for each in examination.findings] == expected

@@ -185,7 +185,7 @@ def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
                 Text(f"{raised.error}: {message}"[:LONGEST_MESSAGE]),
                 Text(f"raised on {counted(recording.devices, 'device')}"),
                 (recording.devices,),
-                next((each.fix for each in answer.candidates if each.mode == mode), ""),
+                answer.candidates[0].fix if answer.mode == mode else "",
             )
 
 

@@ -10,6 +10,7 @@ from ...inside.tables import Tables
 from ...observer.context import SEED
 from ...observer.events import BatchTaken, ExceptionRaised, Outcome
 from ...observer.replacements import Replacement
+from ...triage import classify
 from ..counts import counts_of
 from ..divergence import Divergence, Point, first_divergence, unstable_points
 from ..engine import NOT_REPEATED, Diagnosis, diagnose, known_so_far, mode_of
@@ -512,7 +513,9 @@ def failed_runs(recordings: list[Recording]) -> list[Recording]:
 def is_error_of_a_mode(run: Recording) -> bool:
     """Tells whether a run ended with an exception that triage names: TensorFlow's own, which no other process causes."""
     raised = run.last(ExceptionRaised)
-    return raised is not None and mode_of(run, raised, mode_rules()) is not None
+    if raised is None:
+        return False
+    return mode_of(run, raised, classify.triage(raised.traceback).mode, mode_rules()) is not None
 
 
 def failed_run(recordings: list[Recording]) -> Recording | None:

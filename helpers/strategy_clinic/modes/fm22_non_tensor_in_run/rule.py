@@ -15,6 +15,7 @@ RETURNED = re.compile(
     r"|\breduce\([\s\S]{,400}AttributeError: '[^']+' object has no attribute 'device'"
 )
 GIVEN = re.compile(r"Could not generate a generic TraceType for|, in \w*mono_param\b")
+VARIABLE = re.compile(r"'SymbolicTensor' object has no attribute 'assign")
 AT_CALL = re.compile(
     r"positional args must be a list or tuple|Binding inputs to tf\.function failed"
 )
@@ -30,6 +31,8 @@ def not_a_tensor(recording: Recording, raised: ExceptionRaised) -> bool:
 def end_of_step(recording: Recording, stack: Stack) -> Stack:
     raised = recording.last(ExceptionRaised)
     text = raised.traceback if raised else ""
+    if raised and VARIABLE.search(text):
+        return raised.location  # outside of the function that is traced
     if AT_CALL.search(text):
         return stack if "run" in blame.called_at(stack[0]) else blame.into_called(stack)
     if GIVEN.search(text):
