@@ -312,10 +312,29 @@ def longest_deletion(data: Any) -> float:
     return max(after - before for before, after in zip(times, times[1:]))
 
 
+def orders_of_fit(item: Item, how: How, place: Place) -> Measured:
+    """Each epoch of `fit` has an order of its own, though the program has a seed."""
+    taken: list[float] = []
+
+    class Kept(place.keras.layers.Layer):  # type: ignore[misc, name-defined]
+        def call(self, rows: Any) -> Any:
+            tf.py_function(lambda rows: taken.extend(rows.numpy()[:, 0]), [rows], [])
+            return rows
+
+    layers = place.keras.layers
+    model = place.keras.Sequential([place.keras.Input((1,)), Kept(), layers.Dense(1)])
+    compile_model(model, place.keras.optimizers.SGD(0.0))
+    rows = np.arange(place.rows, dtype="float32")[:, None]
+    fit(model, rows, rows, epochs=EPOCHS, shuffle=True)
+    orders = {tuple(epoch) for epoch in np.reshape(taken, (EPOCHS, -1))}
+    return Measured({"orders": len(orders)}, {"orders": EPOCHS})
+
+
 CHECKS = {
     "steps": steps,
     "loss": loss,
     "restart": restart,
+    "order": orders_of_fit,
     "arrays": unchanged_arrays,
     "paper": paper,
     "history": history,

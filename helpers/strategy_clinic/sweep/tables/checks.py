@@ -36,6 +36,7 @@ ITEMS = [
     row("restart", "a loop", ((How.LOOP, Parts.EVEN, COUNTS),), BOTH),
     row("restart", "evaluate", ((How.EVALUATE, Parts.UNEVEN, COUNTS),), BOTH),
     row("restart", "fit again after a backup", ONCE),
+    row("order", "fit of arrays after a seed", ((How.FIT, Parts.EVEN, (1,)),), BOTH),
     row("arrays", "a generator of slices", ((How.FIT, Parts.EVEN, (2,)),)),
     row("arrays", "a generator of copies", ((How.FIT, Parts.EVEN, (2,)),), copied=True),
     row("paper", "ScheduleFreeAdamW", ((How.LOOP, Parts.EVEN, (1,)),)),

@@ -39,6 +39,7 @@ QUICK = frozenset(
     check/steps/one epoch of a generator/fit/even/x1/keras3
     check/loss/compute_loss in the scope/loop/even/x2/keras3
     check/restart/fit again after a backup/fit/even/x2/keras3
+    check/order/fit of arrays after a seed/fit/even/x1/keras3
     check/arrays/a generator of slices/fit/even/x2/keras3
     check/paper/ScheduleFreeAdamW/loop/even/x1/keras3
     check/history/float8/fit/even/x2/keras3
