@@ -79,3 +79,11 @@ def test_a_step_that_is_called_without_run(tmp_path, lines, variables, expected)
     raised = ExceptionRaised(stack(path, *lines), "RuntimeError", TEXT, ())
     events = strategy(location=()), *variables, raised
     assert modes(run(*events, outcome=Outcome.RAISED)) == [expected]
+
+
+def test_a_step_that_builds_its_model_itself_needs_run_too(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(STEP)
+    raised = ExceptionRaised(stack(path, 4, 12), "RuntimeError", TEXT, ())
+    events = strategy(location=()), variable(1, location=stack(path, 3, 12)), raised
+    assert modes(run(*events, outcome=Outcome.RAISED)) == [("fm31", 12)]

@@ -42,7 +42,10 @@ def made_outside(recording: Recording) -> list[VariableMade]:
 
 @reclassify("fm03")
 def unless_in_step(run: Recording, mode: str, raised: ExceptionRaised, stack: Stack) -> str:
-    """Tells a step that is called without `strategy.run`, and whose model is of the scope, from what is made elsewhere."""
+    """Tells a step that is called without `strategy.run`, where a model may be built, from a model that is made elsewhere."""
+    steps = {frame.scope for frame in stack if computes_gradient(frame)}
     runs = any("run" in called_at(frame) for frame in stack)
-    is_step = any(map(computes_gradient, stack)) and not runs
-    return "fm31" if is_step and not made_outside(run) else mode
+    elsewhere = [
+        made for made in made_outside(run) if not steps & {frame.scope for frame in made.location}
+    ]
+    return "fm31" if steps and not runs and not elsewhere else mode
