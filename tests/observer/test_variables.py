@@ -21,6 +21,16 @@ def test_how_far_copies_are_apart(monkeypatch, copies, distance):
     assert variables.distance_of_copies(None) == pytest.approx(distance)
 
 
+def test_the_weights_of_a_layer_are_those_that_it_has_now():
+    class Layer:
+        weights = ()
+
+    layer = Layer()
+    assert variables.weights_of(layer) == []
+    layer.weights = [ONES, "a vocabulary"]  # it was built
+    assert [*map(id, variables.weights_of(layer))] == [id(ONES)]
+
+
 # Which variables are kept
 
 

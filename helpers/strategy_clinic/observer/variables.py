@@ -316,12 +316,12 @@ def variable_in(weight: Any) -> Any:
     return weight if value is None or callable(value) else value
 
 
-@functools.cache
 def weights_of(thing: Any) -> list[Any]:
     """Returns the variables of a layer or a model. To its weights tf_keras counts a vocabulary, which has no shape."""
     return [weight for weight in thing.weights if hasattr(weight, "shape")]
 
 
+@functools.cache
 def is_cast(kind: Any) -> bool:
     return any(base.__name__ == "AutoCastVariable" for base in kind.__mro__)
 
