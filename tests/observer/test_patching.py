@@ -204,10 +204,13 @@ import sys
 from strategy_clinic.observer.patching import ImportWatch
 
 seen = []
-watch = ImportWatch({name: lambda name=name: seen.append(name) for name in ("colorsys", "never")})
+watch = ImportWatch(
+    {name: lambda name=name: seen.append(name) for name in ("colorsys", "never")},
+    {"colorsys": lambda: seen.append(hasattr(sys.modules["colorsys"], "rgb_to_hsv"))},
+)
 sys.meta_path.insert(0, watch)
 import colorsys
-assert seen == ["colorsys"] and colorsys.rgb_to_hsv(0, 0, 0)
+assert seen == [False, "colorsys"] and colorsys.rgb_to_hsv(0, 0, 0)
 assert list(watch.actions) == ["never"]
 try:
     import never

@@ -8,7 +8,6 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import select
 import signal
 import socket
@@ -18,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ..setups.start_variables import TENSORFLOW_START
+from ..setups.start_variables import TENSORFLOW_START, is_read_at_import
 
 IDLE = 300.0  # seconds without a process after which the fork server ends
 SERVER = "strategy_clinic.forkserver.server"
@@ -26,9 +25,7 @@ PACKAGES = Path(__file__).parents[2]  # where this package is found
 KERNEL = "ipykernel_launcher"  # the module of an ordinary kernel
 COLD = "CLINIC_COLD"  # the environment variable that turns the fork server off
 ISOLATED = "CLINIC_ISOLATED"  # the one that asks for a fork server without a network
-# Variables that are read when libraries are imported, so that each of their values needs a fork server.
-READ_AT_IMPORT = re.compile(f"{ISOLATED}$|(CUDA|GRPC|KERAS|LD|MKL|OMP|OPENBLAS|TF|XLA)_|MPL|PYTHON")
-READ_LATER = ("PYTHONPATH", "TF_CONFIG", "TF_USE_LEGACY_KERAS")
+PLAIN = "CLINIC_PLAIN"  # the one that asks for a fork server that has TensorFlow imported and has set nothing
 # What a kernel sets before it imports these libraries.
 KERNEL_ENVIRONMENT = TENSORFLOW_START | {
     "KERAS_BACKEND": "tensorflow",
@@ -51,11 +48,11 @@ def running(environment: Mapping[str, str]) -> str | None:
     return None
 
 
-def ensure(environment: Mapping[str, str], idle: float = IDLE) -> str:
+def ensure(environment: Mapping[str, str], idle: float = IDLE, beside: int = 0) -> str:
     """Returns the socket of the fork server for this environment, which is started if need be, when it is ready."""
     path = socket_path(environment)
     if not is_ready(path):
-        start(environment, idle)
+        start(environment, idle, beside)
         with open(path.with_suffix(".lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # the server's until it is ready
         if not is_ready(path):
@@ -141,7 +138,8 @@ def key(environment: Mapping[str, str]) -> str:
     read = {
         name: value
         for name, value in (KERNEL_ENVIRONMENT | dict(environment)).items()
-        if READ_AT_IMPORT.match(name) and name not in READ_LATER
+        # Each of their values needs a fork server.
+        if name in (ISOLATED, PLAIN) or is_read_at_import(name)
     }
     # An environment may be reached through links.
     python = [os.path.realpath(path) for path in (sys.executable, os.path.dirname(sys.executable))]

@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 from ..base import tf_internals
 from ..base.quick_imports import without_grammars
 from ..setups import runtime
-from .client import ISOLATED, KERNEL, KERNEL_ENVIRONMENT, signal_group
+from .client import ISOLATED, KERNEL, KERNEL_ENVIRONMENT, PLAIN, signal_group
 from .isolation import isolate, kill_children
 from .temp_files import delete_folder, delete_folders_of_dead_servers, new_folder
 
@@ -76,7 +76,7 @@ class Child:
 
     pid: int
     client: socket.socket
-    folder: Path
+    folder: Path | None
     handle: int  # becomes readable when the process has ended
 
 
@@ -116,12 +116,14 @@ class Server:
                 os.close(stream)
 
     def fork(self, request: dict[str, Any], client: socket.socket, streams: list[int]) -> None:
-        folder = new_folder(request["env"])
+        # A plain one has nothing of its own: AutoGraph's files are where they would be in a process that is not forked.
+        folder = None if os.environ.get(PLAIN) else new_folder(request["env"])
         pid = os.fork()
         if pid == 0:
             self.close()
             client.close()
-            request["env"]["TMPDIR"] = str(folder)
+            if folder:
+                request["env"]["TMPDIR"] = str(folder)
             run_child(request, streams)
         child = Child(pid, client, folder, os.pidfd_open(pid))
         self.children.append(child)
@@ -132,7 +134,8 @@ class Server:
     def remove(self, child: Child) -> None:
         """Tells the client of a process that has ended how it ended."""
         _, status = os.waitpid(child.pid, 0)
-        delete_folder(child.folder)
+        if child.folder:
+            delete_folder(child.folder)
         send(child.client, returncode=os.waitstatus_to_exitcode(status))
         self.selector.unregister(child.handle)
         if child.client in self.selector.get_map():
@@ -258,6 +261,7 @@ def show_tf_print() -> None:
 
 def preload() -> None:
     """Imports what kernels import; a module that is not there, or is no longer there, is left out."""
+    os.environ |= KERNEL_ENVIRONMENT | dict(os.environ)
     runtime.start_tensorflow()
     with without_grammars():
         for name in PRELOAD:
@@ -265,8 +269,6 @@ def preload() -> None:
                 importlib.import_module(name)
             except Exception as error:
                 log(f"{name} is not preloaded: {type(error).__name__}: {error}")
-    gc.collect()
-    gc.freeze()
 
 
 def main() -> None:
@@ -278,9 +280,13 @@ def main() -> None:
     os.environ["JPY_PARENT_PID"] = str(
         os.getpid()
     )  # ipykernel reads it at import: whom a kernel watches
-    os.environ |= KERNEL_ENVIRONMENT | dict(os.environ)
     delete_folders_of_dead_servers()
-    preload()
+    if os.environ.get(PLAIN):
+        importlib.import_module("tensorflow")
+    else:
+        preload()
+    gc.collect()
+    gc.freeze()
     server = Server(path, idle, beside)
     fcntl.flock(lock, fcntl.LOCK_UN)  # whoever waits for this server may go on
     os.close(lock)

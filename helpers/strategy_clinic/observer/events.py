@@ -222,6 +222,17 @@ class Started(Event):
 
 
 @dataclass(frozen=True)
+class TensorFlowImported(Event):
+    """The program imports TensorFlow, with these changes to the variables of the environment that are read then.
+
+    A process that is forked with TensorFlow imported does not report it.
+    """
+
+    given: tuple[tuple[str, str], ...]
+    deleted: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ChildStarted(Event):
     """The first event in the file of a process that the program has started."""
 

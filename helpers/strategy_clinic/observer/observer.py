@@ -11,11 +11,21 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from ..setups.start_variables import is_read_at_import
 from .checkpoints import Checkpoints
 from .context import Context, Settings
 from .copies import Copies
 from .counts import Counts
-from .events import DivergedCopies, Ended, ExceptionRaised, Frame, Outcome, Stack, Started
+from .events import (
+    DivergedCopies,
+    Ended,
+    ExceptionRaised,
+    Frame,
+    Outcome,
+    Stack,
+    Started,
+    TensorFlowImported,
+)
 from .examples import Examples
 from .files_moved import FilesMoved
 from .frozen_values import FrozenValues
@@ -76,7 +86,8 @@ class Observer:
         self.files_moved = FilesMoved(self.context)
         self.restarts: Restarts | None = None  # of a process that is started to be examined
         self.before_exception: list[Callable[[BaseException], None]] = []
-        self.imports = ImportWatch({})
+        self.imports = ImportWatch({}, {"tensorflow": self.tensorflow_wanted})
+        self.environment = dict(os.environ)  # before the program has run
         self.began, self.ended, self.raised = time.monotonic(), False, False
 
     def start(self, prepare: Mapping[str, Action] | None = None) -> None:
@@ -119,6 +130,15 @@ class Observer:
             "fire": self.options.watch_fire,
             "docopt": self.options.watch_docopt,
         }
+
+    def tensorflow_wanted(self) -> None:
+        """Reports, before TensorFlow is imported, which of the variables that it reads the program has changed."""
+        before, now = (
+            {name: value for name, value in each.items() if is_read_at_import(name)}
+            for each in (self.environment, os.environ)
+        )
+        given = tuple(sorted(now.items() - before.items()))
+        self.context.emit(TensorFlowImported(given, tuple(sorted(before.keys() - now.keys()))))
 
     def watch_tensorflow(self) -> None:
         self.context.provenance.watch(self.context.patches)

@@ -246,10 +246,12 @@ def is_of_keras(kind: Any) -> bool:
 
 
 class ImportWatch(importlib.abc.MetaPathFinder):
-    """Calls an action once a module has been imported; modules are found and loaded as usual."""
+    """Calls an action before a module is imported, and one afterwards; modules are found and loaded as usual."""
 
-    def __init__(self, actions: dict[str, Callable[[], None]]) -> None:
-        self.actions, self.searching = actions, False
+    def __init__(
+        self, actions: dict[str, Callable[[], None]], before: dict[str, Callable[[], None]]
+    ) -> None:
+        self.actions, self.before, self.searching = actions, before, False
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name not in self.actions or self.searching:
@@ -265,7 +267,8 @@ class ImportWatch(importlib.abc.MetaPathFinder):
         return spec
 
     def execute(self, plain: Callable[[ModuleType], None], module: ModuleType) -> None:
+        if before := self.before.pop(module.__name__, None):
+            before()
         plain(module)
-        action = self.actions.pop(module.__name__, None)
-        if action:
+        if action := self.actions.pop(module.__name__, None):
             action()

@@ -16,6 +16,7 @@ try:
 except ImportError:  # installed without it, or on a system that cannot fork
     beside = client = kernelspec = None  # type: ignore[assignment]  # all are None where one is
 
+UNUSED = 2.0  # seconds without a process after which a plain fork server ends, if whoever began it has ended, too
 
 # Of the environment, what other people's code may read: it may hold keys and passwords.
 KEPT = (
@@ -57,6 +58,24 @@ def fork_server(environment: Mapping[str, str] = os.environ) -> str | None:
 def running_fork_server(environment: Mapping[str, str] = os.environ) -> str | None:
     """Returns the fork server for this environment if one is ready."""
     return client.running(environment) if client else None
+
+
+def begin_plain_fork_server(environment: Mapping[str, str]) -> None:
+    """Has a fork server started for `plain_fork_server`, where there can be one, and does not wait for it."""
+    if client:
+        with contextlib.suppress(client.NoForkServer):
+            client.start({**environment, client.PLAIN: "1"}, UNUSED, os.getpid())
+
+
+def plain_fork_server(environment: Mapping[str, str]) -> str | None:
+    """Returns a fork server that has TensorFlow imported in this environment and has set nothing, when it is ready.
+
+    It ends soon after this process. Returns None where there can be none.
+    """
+    if client:
+        with contextlib.suppress(client.NoForkServer):
+            return client.ensure({**environment, client.PLAIN: "1"}, UNUSED, os.getpid())
+    return None
 
 
 @functools.cache

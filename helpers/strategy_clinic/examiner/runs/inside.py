@@ -61,12 +61,14 @@ class InsideSandbox(Sandbox):
         self.steps = steps
         self.seen: dict[Recording, tuple[Seen, ...]] = {}  # of each run that has ended
 
-    def command(self, events: Path, devices: int, options: Sequence[str]) -> list[str]:
-        python, *words = super().command(events, devices, options)
+    def command(
+        self, events: Path, devices: int, options: Sequence[str], is_forked: bool
+    ) -> list[str]:
+        python, *words = super().command(events, devices, options, is_forked)
         module = ["-m", "strategy_clinic.inside"]
         path = [str(self.packages / files.PACKAGE.name / "inside" / "__main__.py")]
         place = words.index("--events")
-        own = module if self.program.fork_server else path
+        own = module if is_forked else path
         return [python, *own, "--watched", str(self.steps), *words[place:]]
 
     def twin(self, name: str) -> "InsideSandbox":

@@ -392,7 +392,7 @@ class Plan:
         if self.stopped or diagnosis.stopped:
             return None
         inside = InsideSandbox(self.sandbox.program, steps_until(self.divergences))
-        inside.added = self.sandbox.added
+        inside.added, inside.tensorflow = self.sandbox.added, self.sandbox.tensorflow
         with inside:
             try:
                 return self.looked(inside, max(self.recordings[0].devices, USUAL_DEVICES))

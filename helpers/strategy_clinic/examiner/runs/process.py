@@ -64,3 +64,9 @@ class RunningProcess:
     @property
     def output(self) -> str:
         return self.written.decode(errors="replace")
+
+
+def processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -27,7 +27,8 @@ from .children import (
     unobserved_in_words,
 )
 from .folder import PREFIX
-from .process import RunningProcess
+from .imported import ImportedTensorFlow
+from .process import RunningProcess, processors
 from .process_stacks import ENVIRONMENT, fatal_stacks, take_stacks
 from .program_spec import ProgramSpec
 from .workspace import workspace
@@ -52,6 +53,7 @@ class Sandbox:
         self.program, self.processes, self.stopped = program, 0, False
         self.added: dict[str, str] = {}  # to the environment of the program
         self.running: RunningProcess | None = None  # the last one
+        self.tensorflow = ImportedTensorFlow(program)
         self.share()
         self.files = workspace(program.folder, self.place)
         for name, text in program.edited:
@@ -111,6 +113,7 @@ class Sandbox:
             status, self.stopped = None, True
         finally:
             running.end()
+            self.tensorflow.is_over = True
         return self.recording(running, role, devices, status)
 
     def start(
@@ -119,9 +122,16 @@ class Sandbox:
         """Starts the program; a forked one has TensorFlow imported already."""
         self.processes += 1
         events = self.shared / f"events-{self.processes}.jsonl"
-        command = self.command(events, devices, options)
         environment = {**self.environment(), **(more or {})}
         folder, server = str(self.folder), self.program.fork_server
+        if not server and self.tensorflow.first:
+            server = self.tensorflow.server(environment)
+        elif not server:
+            self.tensorflow.begin(events, environment, processors() > 1)
+        command = self.command(events, devices, options, bool(server))
+        if server:  # in whose processes the first place becomes the program's folder
+            paths = (str(self.packages), environment.get("PYTHONPATH"))
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         logger.debug("process %d in %s: %s", self.processes, folder, shlex.join(command))
         running = RunningProcess(
             lambda streams: python_process.start(command, environment, folder, streams, server),
@@ -197,10 +207,12 @@ class Sandbox:
         listing = self.program.listing
         return listing.locate(location) if listing and location.file == self.script else location
 
-    def command(self, events: Path, devices: int, options: Sequence[str]) -> list[str]:
+    def command(
+        self, events: Path, devices: int, options: Sequence[str], is_forked: bool
+    ) -> list[str]:
         program = self.program
         observer = [str(self.packages / files.PACKAGE.name / "observer" / "__main__.py")]
-        if program.fork_server:
+        if is_forked:
             observer = ["-m", "strategy_clinic.observer"]
         own = ["--events", str(events), "--devices", str(devices), "--seed", str(SEED), *options]
         own += self.files.options
@@ -219,11 +231,6 @@ class Sandbox:
             **self.files.environment,
             **self.added,
         }
-        places = [given.get("PYTHONPATH", "")]
-        if self.program.fork_server:  # in whose processes the first becomes the program's folder
-            places.insert(0, str(self.packages))
-        if any(places):
-            given["PYTHONPATH"] = os.pathsep.join(filter(None, places))
         if self.program.keras:
             given[LEGACY] = "1" if self.program.keras == 2 else "0"
         usual = ENVIRONMENT | {

@@ -1,21 +1,22 @@
 """Runs a program on several numbers of devices at the same time, as far as processors and memory allow."""
 
 import math
-import os
 import re
 import shutil
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ...base.errors import UserError
 from ..recording import Recording, Role
+from .process import processors
 from .sandbox import Sandbox
 
 MEMORY_OF_A_RUN = 3 << 30  # bytes that must be free for each run at the start
 LEAST_MEMORY = 1 << 30  # bytes below which the runs beside the first one are ended
-BETWEEN_LOOKS = 0.5  # seconds
+BETWEEN_LOOKS = 0.2  # seconds
 MEMORY, CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 LIMIT_AND_USE = "memory.max", "memory.current"
 
@@ -38,6 +39,8 @@ class RunBeside:
         try:
             with suppress(UserError):  # no room for the copy: the run is made alone, and says so
                 sandbox.files.restore(sandbox.files.initial)
+                while not (sandbox.tensorflow.is_known or self.discarded):
+                    time.sleep(BETWEEN_LOOKS)
                 if not self.discarded:
                     self.result = sandbox.run(self.role, self.devices)
         finally:
@@ -89,12 +92,6 @@ def runs_beside(
 def most_beside() -> int:
     """Returns how many runs may go on beside one: all have a processor and enough memory."""
     return max(0, int(min(processors(), free_memory() // MEMORY_OF_A_RUN)) - 1)
-
-
-def processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def free_memory() -> float:
