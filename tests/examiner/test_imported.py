@@ -13,13 +13,13 @@ from strategy_clinic.observer.events import Outcome, TensorFlowImported
 
 NAMES = ("KERAS_MAX_EPOCHS", "TF_ENABLE_ONEDNN_OPTS", "TF_CPP_MIN_LOG_LEVEL", "TMPDIR")
 SAYS_ITS_START = f"""\
-import os, tempfile
+import os, random, tempfile
 
 os.environ.update(KERAS_MAX_EPOCHS="1", TF_CPP_MIN_LOG_LEVEL="3")
 os.environ.pop("OMP_NUM_THREADS")
 import tensorflow as tf
 
-print(tf.keras.config.max_epochs(), tempfile.gettempdir())
+print(tf.keras.config.max_epochs(), random.random(), tf.random.normal([]), tempfile.gettempdir())
 print([os.environ.get(name) for name in {NAMES}])
 """
 

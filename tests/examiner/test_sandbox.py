@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from strategy_clinic.base.errors import UserError
@@ -16,7 +17,10 @@ from strategy_clinic.examiner.runs.folder import WorkingCopy, signatures_in
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.observer.events import Frame, Outcome, Started, StrategyMade
+from strategy_clinic.processes import python_process
 from test_mistakes import python
+
+ENDED = SimpleNamespace(pid=-1, returncode=0, poll=lambda: 0)  # a process
 
 
 @pytest.fixture(params=["view", "copy"])
@@ -147,9 +151,13 @@ def test_a_program_finds_what_its_reader_finds(program, monkeypatch, socket):
     monkeypatch.setenv("PYTHONPATH", "/theirs")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setenv("TF_CONFIG", "{}")
+    started = []
+    monkeypatch.setattr(python_process, "start", lambda *given: started.append(given) or ENDED)
     with Sandbox(ProgramSpec(("train.py",), program.folder, fork_server=socket)) as sandbox:
-        environment = sandbox.environment()
+        sandbox.start(1, ())
         observer = [str(sandbox.packages)] if socket else []  # which the program's folder replaces
+    ((_, environment, _, _, server),) = started
+    assert server == socket
     assert environment["PYTHONPATH"].split(os.pathsep) == [*observer, "/theirs"]
     assert environment["CUDA_VISIBLE_DEVICES"] == "-1"
     assert "TF_CONFIG" not in environment
@@ -158,7 +166,7 @@ def test_a_program_finds_what_its_reader_finds(program, monkeypatch, socket):
 def test_nothing_but_the_package_is_beside_the_observer(program, either):
     with Sandbox(program) as sandbox:
         assert os.listdir(sandbox.packages) == ["strategy_clinic"]
-        assert os.path.isfile(sandbox.command(sandbox.place / "events", 1, ())[1])
+        assert os.path.isfile(sandbox.command(sandbox.place / "events", 1, (), False)[1])
 
 
 @pytest.mark.slow

@@ -200,17 +200,23 @@ def test_a_map_by_identity_forgets_what_is_gone():
 
 
 WATCH = """
-import sys
+import random, sys
 from strategy_clinic.observer.patching import ImportWatch
 
 seen = []
 watch = ImportWatch(
-    {name: lambda name=name: seen.append(name) for name in ("colorsys", "never")},
+    {name: lambda name=name: seen.append(name) for name in ("colorsys", "draws", "never")},
     {"colorsys": lambda: seen.append(hasattr(sys.modules["colorsys"], "rgb_to_hsv"))},
 )
 sys.meta_path.insert(0, watch)
 import colorsys
 assert seen == [False, "colorsys"] and colorsys.rgb_to_hsv(0, 0, 0)
+with open("draws.py", "w") as file:
+    file.write("import random; drawn = random.random()")
+sys.path.append("")
+random.seed(1)
+import draws
+assert random.random() == draws.drawn
 assert list(watch.actions) == ["never"]
 try:
     import never
@@ -221,5 +227,5 @@ else:
 """
 
 
-def test_an_import_is_noticed_once_it_is_done():
-    subprocess.run([sys.executable, "-c", WATCH], check=True)
+def test_an_import_is_noticed_once_it_is_done(tmp_path):
+    subprocess.run([sys.executable, "-c", WATCH], check=True, cwd=tmp_path)

@@ -171,12 +171,12 @@ def can_be_repeated(recording: Recording) -> bool:
 
 def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
     for recording in runs.recordings:
-        if recording.moment is Moment.DURING:
-            continue  # what half a file raises is no mode
         raised = recording.last(ExceptionRaised)
-        answer = classify.triage(raised.traceback) if raised else None
-        mode = mode_of(recording, raised, answer.mode, rules) if raised and answer else None
-        if raised and answer and mode:
+        if raised is None or recording.moment is Moment.DURING:
+            continue  # what half a file raises is no mode
+        answer = classify.triage(raised.traceback)
+        mode = mode_of(recording, raised, answer.mode, rules)
+        if mode:
             message = useful_line(raised.traceback).removeprefix(f"{raised.error}: ")
             yield Finding(
                 mode,

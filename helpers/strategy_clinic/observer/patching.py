@@ -6,6 +6,7 @@ import functools
 import importlib.abc
 import importlib.util
 import inspect
+import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -269,6 +270,9 @@ class ImportWatch(importlib.abc.MetaPathFinder):
     def execute(self, plain: Callable[[ModuleType], None], module: ModuleType) -> None:
         if before := self.before.pop(module.__name__, None):
             before()
+        state = random.getstate()
         plain(module)
+        # What an import draws, such as that of rich, no process draws that is forked with the module.
+        random.setstate(state)
         if action := self.actions.pop(module.__name__, None):
             action()
