@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 
 import pytest
 from strategy_clinic.examiner.recording import Role
@@ -10,6 +11,7 @@ from strategy_clinic.examiner.runs.imported import is_this_python, replaces_modu
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.observer.events import Outcome, TensorFlowImported
+from strategy_clinic.processes import python_process
 
 NAMES = ("KERAS_MAX_EPOCHS", "TF_ENABLE_ONEDNN_OPTS", "TF_CPP_MIN_LOG_LEVEL", "TMPDIR")
 SAYS_ITS_START = f"""\
@@ -35,6 +37,27 @@ def spec(tmp_path):
         return ProgramSpec(("train.py",), folder)
 
     return spec
+
+
+KERAS = """\
+import os
+os.environ["TF_USE_LEGACY_KERAS"] = "1"
+from tensorflow.keras import Model
+print(Model.__module__)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", ["by the program", "to the examiner", "to a kernel"])
+def test_a_later_run_has_the_keras_of_the_first(spec, given):
+    text = (
+        KERAS if given == "by the program" else KERAS.replace("os.environ", "unused = {}; unused")
+    )
+    server = python_process.fork_server() if given == "to a kernel" else None
+    keras = None if given == "by the program" else 2
+    with Sandbox(replace(spec(text), keras=keras, fork_server=server)) as sandbox:
+        runs = [sandbox.run(role, 1) for role in (Role.WATCHED, Role.REPEATED)]
+    assert [run.output.splitlines()[-1] for run in runs] == ["tf_keras.src.engine.training"] * 2
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ PACKAGES = Path(__file__).parents[2]  # where this package is found
 KERNEL = "ipykernel_launcher"  # the module of an ordinary kernel
 COLD = "CLINIC_COLD"  # the environment variable that turns the fork server off
 ISOLATED = "CLINIC_ISOLATED"  # the one that asks for a fork server without a network
+LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 PLAIN = "CLINIC_PLAIN"  # the one that asks for a fork server that has TensorFlow imported and has set nothing
 # What a kernel sets before it imports these libraries.
 KERNEL_ENVIRONMENT = TENSORFLOW_START | {
@@ -135,11 +136,12 @@ def private_folder(environment: Mapping[str, str]) -> Path:
 
 def key(environment: Mapping[str, str]) -> str:
     """Returns a word that changes with what a fork server reads at its start. It is short, as is a socket's path."""
+    set_later = () if PLAIN in environment else (LEGACY_KERAS,)
     read = {
         name: value
         for name, value in (KERNEL_ENVIRONMENT | dict(environment)).items()
         # Each of their values needs a fork server.
-        if name in (ISOLATED, PLAIN) or is_read_at_import(name)
+        if name in (ISOLATED, PLAIN) or (is_read_at_import(name) and name not in set_later)
     }
     # An environment may be reached through links.
     python = [os.path.realpath(path) for path in (sys.executable, os.path.dirname(sys.executable))]

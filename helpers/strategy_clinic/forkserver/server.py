@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import runpy
@@ -22,6 +23,7 @@ import tempfile
 import threading
 import time
 import traceback
+from collections.abc import MutableSequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,7 +32,7 @@ from typing import Any, NoReturn
 from ..base import tf_internals
 from ..base.quick_imports import without_grammars
 from ..setups import runtime
-from .client import ISOLATED, KERNEL, KERNEL_ENVIRONMENT, PLAIN, signal_group
+from .client import ISOLATED, KERNEL, KERNEL_ENVIRONMENT, LEGACY_KERAS, PLAIN, signal_group
 from .isolation import isolate, kill_children
 from .temp_files import delete_folder, delete_folders_of_dead_servers, new_folder
 
@@ -205,6 +207,7 @@ def run_child(request: dict[str, Any], streams: list[int]) -> NoReturn:
 
 
 def enter(request: dict[str, Any], streams: list[int]) -> None:
+    is_plain = os.environ.get(PLAIN)  # whose TensorFlow is as it was asked for
     os.setsid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -221,6 +224,17 @@ def enter(request: dict[str, Any], streams: list[int]) -> None:
     sys.path[:0] = [path for path in paths if path and path not in sys.path]
     tempfile.tempdir = None  # read again from the new environment
     sys.modules["numpy"].random.seed()
+    if not is_plain:
+        find_keras(sys.modules["tensorflow"].__path__)
+
+
+def find_keras(places: MutableSequence[str]) -> None:
+    """Lets `from tensorflow.keras import …` find the Keras of the new environment: TensorFlow looks it up when it is imported."""
+    legacy = os.environ.get(LEGACY_KERAS) in ("1", "true", "True")  # as TensorFlow reads it
+    spec = importlib.util.find_spec("tf_keras" if legacy else "keras")
+    of_keras = os.path.join("api", "_v2")
+    if spec and spec.submodule_search_locations and places[0].endswith(of_keras):
+        places[0] = os.path.join(spec.submodule_search_locations[0], of_keras)
 
 
 def run_as_main(argv: list[str]) -> int:

@@ -10,7 +10,7 @@ TENSORFLOW_START = {
 
 # Variables that libraries read when they are imported, and those of them that are read later.
 _READ_AT_IMPORT = re.compile("(CUDA|GRPC|KERAS|LD|MKL|OMP|OPENBLAS|TF|XLA)_|MPL|PYTHON")
-_READ_LATER = ("PYTHONPATH", "TF_CONFIG", "TF_USE_LEGACY_KERAS")
+_READ_LATER = ("PYTHONPATH", "TF_CONFIG")
 
 
 def is_read_at_import(name: str) -> bool:

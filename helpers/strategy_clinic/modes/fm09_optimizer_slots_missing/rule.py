@@ -72,13 +72,16 @@ def trained_on(recording: Recording, load: Loaded) -> list[OptimizerState]:
     changed = {each.number for each in writes}
     changed |= {number for each in recording.of(Loaded) for number in each.variables}
     ended = recording.last(Ended)
+    # One that the program has dropped since is not there at the end; its first update after the load is.
+    later = {each.optimizer.variables[:1] for each in recording.of(GradientsApplied, after=load)}
+    steps_at_end = {each.variables[:1]: each.steps for each in (ended.optimizers if ended else ())}
     return [
         used
         for used in updates
         for then in load.optimizers
-        for last in (ended.optimizers if ended else ())
-        if used.variables[:1] == then.variables[:1] == last.variables[:1]
-        and 0 < then.steps < last.steps
+        if used.variables[:1] == then.variables[:1]
+        and then.steps
+        and (used.variables[:1] in later or then.steps < steps_at_end.get(used.variables[:1], 0))
         and {*used.trains} & {*load.variables}
         and used.variables[COUNT_AND_RATE:]
         and not {*used.variables[COUNT_AND_RATE:]} & changed
