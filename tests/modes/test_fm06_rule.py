@@ -51,6 +51,28 @@ def test_weights_of_another_architecture(tmp_path, line, blamed):
     ]
 
 
+# A value of another shape that is not from a file
+
+SHAPES = (
+    "ValueError: Cannot assign value to variable ' correct:0': Shape mismatch."
+    "The variable shape (3,), and the assigned value shape () are incompatible."
+)
+
+
+@pytest.mark.parametrize(
+    "events, named",
+    [
+        ([ModelCalled(LINE, 8, 1, (1,))], []),
+        ([ModelCalled(LINE, 8, 1, (1,)), loaded()], [("fm06", 7)]),
+        ([ModelCalled(OTHER, 8, 1, (1,))], [("fm06", 7)]),
+        ([], [("fm06", 7)]),
+    ],
+    ids=["a line that trains", "after a load", "another line", "nothing was trained"],
+)
+def test_a_value_of_another_shape(events, named):
+    assert modes(run(*events, ExceptionRaised(LINE, "ValueError", SHAPES, ()))) == named
+
+
 # A load that fills a part of a model
 
 KEPT = VariablesKept(LINE, "restore", "ck-1", (1, 2), (1, 2), 0, other_output=False, skipped=False)

@@ -137,6 +137,30 @@ def test_a_tensor_that_is_converted(traceback, traced, at, expected):
     assert modes(run(ExceptionRaised(at, "TypeError", traceback, traced))) == [(expected, 7)]
 
 
+# Values that Python needs
+
+NO_NUMBER = (
+    "NotImplementedError: numpy() is only available when eager execution is enabled."
+    " __inference_train_step"
+)
+
+
+@pytest.mark.parametrize(
+    "line, mode",
+    [
+        ("return self.table[step]", "fm07"),
+        ("return float(step) * np.sqrt(2.0)", "fm07"),
+        ("return step.numpy()", "fm01"),
+        ("return K.get_value(step)", "fm01"),
+    ],
+)
+def test_who_asks_for_a_value(tmp_path, line, mode):
+    path = tmp_path / "train.py"
+    path.write_text(f"def rate(self, step):\n    {line}\n")
+    raised = ExceptionRaised(stack(path, 2), "NotImplementedError", NO_NUMBER, ())
+    assert modes(run(raised)) == [(mode, 2)]
+
+
 IN_REPLICAS = """\
 import numpy as np, tensorflow as tf
 strategy = tf.distribute.MirroredStrategy()

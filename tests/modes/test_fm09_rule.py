@@ -71,8 +71,9 @@ BACK = loaded(variables=(1,), optimizers=(state(),))
 AT_END = ended(optimizers=(state(steps=9),))
 
 
-def test_weights_of_the_start_that_are_trained_on_with_the_slots_of_the_training_before():
-    (finding,) = found(run(*SLOTS, variable(6), START, UPDATE, BACK, AT_END))
+@pytest.mark.parametrize("then", [AT_END, UPDATE], ids=["steps at the end", "an update"])
+def test_weights_of_the_start_that_are_trained_on_with_the_slots_of_the_training_before(then):
+    (finding,) = found(run(*SLOTS, variable(6), START, UPDATE, BACK, then))
     assert (finding.mode, finding.line) == ("fm09", 20)
     assert "line 7 loads them after updates by Adam, whose v6 stays" in str(finding.proof)
 
@@ -84,8 +85,8 @@ def test_weights_of_the_start_that_are_trained_on_with_the_slots_of_the_training
         [START, UPDATE, BACK, ended(optimizers=(state(),))],
         [START, UPDATE, replace(BACK, variables=(1, 6)), AT_END],
         [START, UPDATE, BACK, written(number=6), AT_END],
-        [START, replace(UPDATE, optimizer=state(variables=(4, 5))), BACK, AT_END],
-        [START, replace(UPDATE, optimizer=state(trains=(9,))), BACK, AT_END],
+        [START, UPDATE, replace(BACK, optimizers=(state(variables=(4, 5)),)), AT_END],
+        [START, UPDATE, replace(BACK, optimizers=(state(trains=(9,)),)), AT_END],
         [START, UPDATE, replace(BACK, optimizers=(state(steps=0),)), AT_END],
         [replace(START, location=()), UPDATE, BACK, AT_END],
     ],

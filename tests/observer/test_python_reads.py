@@ -143,6 +143,26 @@ def test_counters():
     assert "self.steps +=" in linecache.getline(__file__, reads.counted["self.steps"].line)
 
 
+class Numbers:
+    one = two = three = last = 0
+
+    def step(self, x):
+        if self.one == 0:
+            x += 1
+        self.one += 1
+        self.two = self.two + 1
+        self.last = self.two
+        if self.two % 4 == 0:
+            x += self.three
+        return x
+
+
+def test_which_counters_a_function_asks_for_their_first_number():
+    reads = reads_of(Numbers().step, lambda path: path == __file__)
+    assert {*reads.counted} == {"x", "self.one", "self.two"}
+    assert {each.name for each in reads.numbers if each.asks_whether_first} == {"self.one"}
+
+
 def passing(x, owner):
     return owner.step(x) + calling(x, owner)
 

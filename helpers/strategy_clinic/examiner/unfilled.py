@@ -68,7 +68,7 @@ def of_layers(recording: Recording, numbers: Iterable[int]) -> set[int]:
     return {each for each in numbers if recording.maker_of(each) is Owner.LAYER}
 
 
-def save_of(run: Recording, load: CheckpointRestored | VariablesKept) -> Saved | None:
+def save_of(run: Recording, load: CheckpointRestored | Loaded | VariablesKept) -> Saved | None:
     """Returns the last save of this run under the path that is loaded."""
     saves = [save for save in run.of(Saved, until=load) if save.path == load.path]
     return saves[-1] if saves else None

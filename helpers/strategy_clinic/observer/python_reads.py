@@ -200,8 +200,13 @@ class FunctionWalk:
         if isinstance(node, ast.Call):
             self.read_call(node, first)
             return
-        if isinstance(node, ast.AugAssign):
-            self.walk.reads.counted.setdefault(ast.unparse(node.target), self.frame(node))
+        if isinstance(node, (ast.Assign, ast.AugAssign)) and (name := counted_in(node)):
+            self.walk.reads.counted.setdefault(name, self.frame(node))
+            for operand in operands_of(node.value):
+                if ast.unparse(operand) != name:
+                    self.read(operand, first)
+            return
+        first = first and not isinstance(node, ast.BinOp)  # a remainder is 0 again and again
         if isinstance(node, ast.If) and all(map(is_shown, node.body)) and not node.orelse:
             return
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
@@ -361,6 +366,19 @@ def is_shown(statement: ast.stmt) -> bool:
     if not isinstance(call, ast.Call):
         return isinstance(statement, ast.Pass)
     return getattr(call.func, "attr", getattr(call.func, "id", "")) in SHOWN
+
+
+def counted_in(node: ast.Assign | ast.AugAssign) -> str:
+    """Returns what a statement counts up: `n += 1`, or `n = n + 1`; the empty string if it counts nothing."""
+    if isinstance(node, ast.AugAssign):
+        return ast.unparse(node.target)
+    operands = [ast.unparse(each) for each in operands_of(node.value)]
+    counted = [ast.unparse(each) for each in node.targets]
+    return next((each for each in counted if len(operands) > 1 and each in operands), "")
+
+
+def operands_of(value: ast.expr) -> list[ast.expr]:
+    return [value.left, value.right] if isinstance(value, ast.BinOp) else [value]
 
 
 def is_first_number(node: ast.AST) -> bool:

@@ -15,9 +15,18 @@ from ...examiner.blame import (
 )
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import blames, observed, rule
+from ...examiner.rule import blames, observed, reclassify, rule
 from ...examiner.unfilled import filled_weights, is_filled_later, is_used_as_made, save_without
-from ...observer.events import Frame, GradientsApplied, ModelCalled, Stack, VariablesKept
+from ...observer.events import (
+    CheckpointRestored,
+    ExceptionRaised,
+    Frame,
+    GradientsApplied,
+    Loaded,
+    ModelCalled,
+    Stack,
+    VariablesKept,
+)
 
 OF_ONE_LAYER = 2  # variables: a kernel and a bias
 LITERALS = ast.Constant, ast.Dict, ast.List
@@ -67,6 +76,16 @@ def is_left_random(recording: Recording, load: VariablesKept) -> bool:
 def is_trained(recording: Recording, load: VariablesKept) -> bool:
     kept = set(load.kept)
     return any(kept & set(update.optimizer.trains) for update in recording.of(GradientsApplied))
+
+
+@reclassify("fm06")
+def of_another_value(
+    recording: Recording, mode: str, raised: ExceptionRaised, stack: Stack
+) -> str | None:
+    """Tells a value of another shape that comes up while a model trains, and no file was read, from one of a file."""
+    runs_model = any(each.location[:1] == stack[:1] for each in recording.of(ModelCalled))
+    read = [*recording.of(Loaded), *recording.of(CheckpointRestored)]
+    return None if runs_model and not read else mode
 
 
 @blames("fm06")

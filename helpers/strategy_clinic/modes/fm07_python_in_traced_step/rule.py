@@ -1,9 +1,13 @@
 """Checks fm07: a graph has a number of Python that the program changes later, or a random number that was drawn once."""
 
+import builtins
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
+from ...examiner.blame import called_at
 from ...examiner.copies import fitted_only, last_difference, state_of_schedule
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
@@ -75,6 +79,17 @@ def rate_of_each_replica(recording: Recording) -> Iterator[Finding]:
         name = recording.name_of(first.number)
         proof = f"the copies of {name} are {first.distance:.2g} of their size apart {when}"
         yield replace(observed("fm07", recording, changed_at, message, proof), fix=FROM_STEP)
+
+
+@reclassify("fm01", "fm07")
+def used_by_python(run: Recording, mode: str, raised: ExceptionRaised, stack: Stack) -> str:
+    """Tells a value that Python or NumPy needs, such as an index, from one that a line of the program asks for."""
+    if mode != "fm01" or not stack:
+        return mode
+    is_asked = any(
+        not hasattr(builtins, each) and not hasattr(np, each) for each in called_at(stack[0])
+    )
+    return mode if is_asked else "fm07"
 
 
 @reclassify("fm07")

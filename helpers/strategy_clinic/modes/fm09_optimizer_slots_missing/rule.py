@@ -67,22 +67,19 @@ def slots_of_the_training_before(recording: Recording) -> Iterator[Finding]:
 
 def trained_on(recording: Recording, load: Loaded) -> list[OptimizerState]:
     """Returns the optimizers that have trained before a load and train after it, and whose slots nothing has changed."""
-    updates = [each.optimizer for each in recording.of(GradientsApplied, until=load)]
-    writes = [each for each in recording.of(VariableWritten) if each.writer is not Owner.OPTIMIZER]
-    changed = {each.number for each in writes}
+    writes = recording.of(VariableWritten)
+    changed = {each.number for each in writes if each.writer in (Owner.USER, Owner.CHECKPOINT)}
     changed |= {number for each in recording.of(Loaded) for number in each.variables}
     ended = recording.last(Ended)
     # One that the program has dropped since is not there at the end; its first update after the load is.
     later = {each.optimizer.variables[:1] for each in recording.of(GradientsApplied, after=load)}
     steps_at_end = {each.variables[:1]: each.steps for each in (ended.optimizers if ended else ())}
     return [
-        used
-        for used in updates
+        then
         for then in load.optimizers
-        if used.variables[:1] == then.variables[:1]
+        if {*then.trains} & {*load.variables}
         and then.steps
-        and (used.variables[:1] in later or then.steps < steps_at_end.get(used.variables[:1], 0))
-        and {*used.trains} & {*load.variables}
-        and used.variables[COUNT_AND_RATE:]
-        and not {*used.variables[COUNT_AND_RATE:]} & changed
+        and (then.variables[:1] in later or then.steps < steps_at_end.get(then.variables[:1], 0))
+        and then.variables[COUNT_AND_RATE:]
+        and not {*then.variables[COUNT_AND_RATE:]} & changed
     ]

@@ -7,20 +7,31 @@ from ...examiner.blame import from_maker
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, line_of, observed, reclassify, rule
+from ...examiner.unfilled import of_layers, save_of
 from ...observer.events import (
     CheckpointRestored,
     Ended,
     ExceptionRaised,
+    GradientsApplied,
+    Loaded,
+    ModelCalled,
+    ModelCompiled,
+    ModelUsed,
     Owner,
     RestoredBeforeBuild,
     Stack,
     UnbuiltModelRead,
     VariableMade,
+    VariableWritten,
+    WeightsCopied,
 )
 
 SAME_MODEL = (
     "make the model with the layers of the one that was saved, and call it on a batch before `restore`; "
     "`restore(...).assert_consumed()` raises if a value of the file goes nowhere"
+)
+LAYERS_FIRST = (
+    "make the layers in `__init__`, where `load_model` makes them, too, and build them in `build`"
 )
 
 
@@ -46,6 +57,52 @@ def restored_into_nothing(recording: Recording) -> Iterator[Finding]:
             finding = observed("fm35", recording, restored.location, message, *proof)
             yield replace(finding, fix=SAME_MODEL)
             return
+
+
+@rule("fm35", explains_divergence=False)
+def loaded_before_layers(recording: Recording) -> Iterator[Finding]:
+    """Checks for a model that a load makes, and that gets all of its weights only when it is called, from nowhere."""
+    for load in recording.of(Loaded):
+        save = save_of(recording, load)
+        if save and not save.variables:
+            continue  # the file has none, either
+        weights = of_layers(recording, variables_of_made(recording, load))
+        made_later = {each.number for each in recording.of(VariableMade, after=load)}
+        if weights and weights <= made_later - given_after(recording, load):
+            made_at = recording.location_of(min(weights))
+            message = (
+                "the file gives this model no weights: its layers are made when it is first called"
+            )
+            proof = (
+                f"{recording.name_of(min(weights))}, one of {len(weights)}, is made at ",
+                line_of(made_at, "a later line"),
+            )
+            finding = observed("fm35", recording, load.location, message, *proof)
+            yield replace(finding, fix=LAYERS_FIRST)
+            return
+
+
+def variables_of_made(recording: Recording, load: Loaded) -> set[int]:
+    """Returns the variables of the models that a load makes, as far as they are used or trained."""
+    used: list[ModelUsed | ModelCalled] = [
+        *recording.of(ModelUsed, after=load),
+        *recording.of(ModelCalled, after=load),
+    ]
+    found = [each.variables for each in used if {*load.location[:1]} & {*each.made_at}]
+    for compiled in recording.of(ModelCompiled, after=load):
+        if {*load.location[:1]} & {*compiled.made_outside}:
+            updates = recording.of(GradientsApplied, after=compiled)
+            found += [each.optimizer.trains for each in updates[:1]]
+    return {number for numbers in found for number in numbers}
+
+
+def given_after(recording: Recording, load: Loaded) -> set[int]:
+    """Returns the variables that get values from a file, from another model or by the program after a load."""
+    loads, copies = recording.of(Loaded, after=load), recording.of(WeightsCopied, after=load)
+    writes = recording.of(VariableWritten, after=load)
+    numbers = {number for each in loads for number in each.variables}
+    numbers |= {number for each in copies for number in each.target}
+    return numbers | {each.number for each in writes if each.writer is Owner.USER}
 
 
 def restored_early(recording: Recording) -> list[RestoredBeforeBuild]:
