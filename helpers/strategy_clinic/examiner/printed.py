@@ -34,7 +34,7 @@ from .divergence import (
 )
 from .findings import FollowUp, Replace
 from .recording import Recording
-from .rule import Answers, Runs
+from .rule import Answers, Runs, least_and_most
 from .suspects import replaced_as_expected
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?|\bnan\b|\binf\b")
@@ -145,10 +145,10 @@ def is_through_last_batch(runs: Runs) -> Answers[bool]:
 
 def comparable(runs: Runs, *also: Replacement) -> Answers[Pair | None]:
     """Returns the runs on the least and the largest number of devices, None if their trainings differ."""
-    finished = {each.replicas: each for each in runs.matched if each.finished and not each.task}
-    if len(finished) < 2:
+    ends = least_and_most(runs.matched, lambda each: each.finished and not each.task)
+    if ends is None:
         return None
-    few, many = finished[min(finished)], finished[max(finished)]
+    few, many = ends
     if few.of(MetricsReported) or few.examples != many.examples:
         return None
     if not any(differing(few, many, SAME)):

@@ -46,6 +46,15 @@ class Runs:
         return [*self.whole, *(each for each in self.recordings if each.role is Role.MATCHED)]
 
 
+def least_and_most(
+    among: Sequence[Recording], fits: Callable[[Recording], object]
+) -> tuple[Recording, Recording] | None:
+    """Returns those of the runs that fit which have the fewest and the most replicas; None if there are not two numbers."""
+    by_count = {each.replicas: each for each in among if fits(each)}
+    few, many = min(by_count, default=1), max(by_count, default=1)
+    return (by_count[few], by_count[many]) if few < many else None
+
+
 @dataclass(frozen=True)
 class Rule:
     mode: str

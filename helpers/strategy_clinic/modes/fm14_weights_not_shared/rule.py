@@ -113,74 +113,53 @@ def random_clones(recording: Recording) -> Iterator[WeightsCopied]:
 
 @rule("fm14")
 def clone_without_weights(recording: Recording) -> Iterator[Finding]:
-    """Checks whether the clone of a trained model keeps random weights and is used in the training of another."""
+    """Checks whether a clone that has random weights is used as if it had those of its source."""
     for clone in random_clones(recording):
-        if has_learnt(recording, clone) and not is_filled(recording, clone):
-            for call, update in uses_in_training(recording, clone):
-                finding = observed(
-                    "fm14",
-                    recording,
-                    clone.location,
-                    f"{clone.function} copies no weights: the clone of a model that has learnt keeps random ones",
-                    line_of(call.location, "a later line"),
-                    " calls it in the training of another model, at ",
-                    line_of(update.location, "an optimizer"),
-                    ", and nothing has filled or trained it",
-                )
-                yield replace(finding, fix=GIVE_WEIGHTS)
-                break
+        for kept, fix, proof in (*used_in_training(recording, clone), *moved(recording, clone)):
+            message = f"{clone.function} copies no weights: {kept}"
+            yield replace(observed("fm14", recording, clone.location, message, *proof), fix=fix)
+            break
 
 
-@rule("fm14")
-def clone_left_out(recording: Recording) -> Iterator[Finding]:
-    """Checks whether a loss is computed with a clone that keeps random weights beside the original, which learns.
+# What a clone has instead of weights, what to do, and what shows it.
+Shown = tuple[str, str, tuple[str | Location, ...]]
+
+
+def used_in_training(recording: Recording, clone: WeightsCopied) -> Iterator[Shown]:
+    """Yields that a clone which nothing fills is called in a training: of another model, or of its own source.
 
     A network that is random on purpose is frozen, or gets what the other one gets, which learns to answer alike.
     """
     alike = [each.target for each in recording.of(CalledAlike)]
-    for clone in random_clones(recording):
-        if clone.target in alike or is_filled(recording, clone) or has_learnt(recording, clone):
-            continue
-        for call, update in uses_in_training(recording, clone):
-            learns = {*clone.source} & {*update.optimizer.trains}
-            if learns and call.trainable and call.taped:
-                finding = observed(
-                    "fm14",
-                    recording,
-                    clone.location,
-                    f"{clone.function} copies no weights: the clone keeps random ones, while the original is trained",
-                    line_of(call.location, "a later line"),
-                    " calls it for the loss, and no optimizer trains it, at ",
-                    line_of(update.location, "an update"),
-                )
-                yield replace(
-                    finding,
-                    fix=f"call the original itself, train the clone, too, or {GIVE_WEIGHTS}",
-                )
-                return
+    for call, update in uses_in_training(recording, clone):
+        place, at = line_of(call.location, "a later line"), line_of(update.location, "an update")
+        learns = {*clone.source} & {*update.optimizer.trains}
+        if has_learnt(recording, clone):
+            yield (
+                "the clone of a model that has learnt keeps random ones",
+                GIVE_WEIGHTS,
+                (
+                    *(place, " calls it in the training of another model, at ", at),
+                    ", and nothing has filled or trained it",
+                ),
+            )
+        elif learns and call.trainable and call.taped and clone.target not in alike:
+            yield (
+                "the clone keeps random ones, while the original is trained",
+                f"call the original itself, train the clone, too, or {GIVE_WEIGHTS}",
+                (place, " calls it for the loss, and no optimizer trains it, at ", at),
+            )
 
 
-@rule("fm14")
-def clone_that_follows(recording: Recording) -> Iterator[Finding]:
-    """Checks whether a clone that is to follow a model, as a moving average of it does, begins with random weights."""
-    for clone in random_clones(recording):
-        moved = [each for each in recording.of(CopyMoved) if each.target == clone.target]
-        loads = [each.variables for each in recording.of(Loaded)]
-        loads += [each.variables for each in recording.of(CheckpointRestored)]
-        is_loaded = any({*variables} & {*clone.target} for variables in loads)
-        if is_loaded or not moved or moved[0].share > MOST_MOVED:
-            continue
+def moved(recording: Recording, clone: WeightsCopied) -> Iterator[Shown]:
+    """Yields that a clone is to follow a model, as a moving average of it does, and begins with random weights."""
+    shares = [each.share for each in recording.of(CopyMoved) if each.target == clone.target]
+    if shares and shares[0] <= MOST_MOVED and not loaded(recording) & {*clone.target}:
         writes = recording.of(VariableWritten, after=clone)
         lines = [each for each in writes if each.number in clone.target and each.location]
-        finding = observed(
-            "fm14",
-            recording,
-            clone.location,
-            f"{clone.function} copies no weights: the clone begins with random ones",
-            line_of(lines[0].location if lines else (), "a later line"),
-            f" lets it follow the original by {moved[0].share:.0%} in a step",
-        )
-        yield replace(finding, fix=GIVE_WEIGHTS)
+        place = line_of(lines[0].location if lines else (), "a later line")
+        follows = f" lets it follow the original by {shares[0]:.0%} in a step"
+        yield "the clone begins with random ones", GIVE_WEIGHTS, (place, follows)
 
 
 @rule("fm14")
@@ -310,11 +289,14 @@ def is_trained(recording: Recording, numbers: tuple[int, ...], until: ModelUsed)
 
 
 def is_given_values(recording: Recording, numbers: tuple[int, ...]) -> bool:
-    given = {*recording.written}
+    return bool((recording.written | loaded(recording)) & {*numbers})
+
+
+def loaded(recording: Recording) -> set[int]:
+    """Returns the variables that get values from files."""
     loads = [each.variables for each in recording.of(Loaded)]
     loads += [each.variables for each in recording.of(CheckpointRestored)]
-    given |= {number for numbers in loads for number in numbers}
-    return bool(given & {*numbers})
+    return {number for numbers in loads for number in numbers}
 
 
 def uses_any(recording: Recording, calls: list[ModelCalled]) -> bool:
@@ -344,8 +326,8 @@ def is_filled(recording: Recording, clone: WeightsCopied) -> bool:
 def uses_in_training(
     recording: Recording, clone: WeightsCopied
 ) -> Iterator[tuple[CopyCalled, GradientsApplied]]:
-    """Returns the calls of the clone, each with the update of the step that it belongs to."""
-    for call in recording.of(CopyCalled, after=clone):
+    """Returns the calls of a clone that nothing fills, each with the update of the step that it belongs to."""
+    for call in () if is_filled(recording, clone) else recording.of(CopyCalled, after=clone):
         for update in recording.of(GradientsApplied):
             is_same = set(call.target) == set(clone.target)
             if is_same and is_in_step(call.location, update.location):

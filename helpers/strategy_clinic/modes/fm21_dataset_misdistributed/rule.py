@@ -11,6 +11,7 @@ from ...examiner.recording import Recording
 from ...examiner.rule import (
     Runs,
     compared,
+    least_and_most,
     names,
     rule_of_runs,
 )
@@ -31,21 +32,15 @@ NO_FUNCTION = re.compile(
 
 @rule_of_runs("fm21")
 def batch_grows(runs: Runs) -> Iterator[Finding]:
-    asked = [recording for recording in runs.recordings if recording.of(ReplicaCountRead)]
-    by_count = {
-        each.replicas: each for each in runs.recordings if each.examples and each not in asked
-    }
-    few, many = min(by_count, default=1), max(by_count, default=1)
-    if few < many:
-        yield from growth(by_count[few], by_count[many])
-
-
-@rule_of_runs("fm21")
-def batch_grows_unchosen(runs: Runs) -> Iterator[Finding]:
-    """Checks the same for a program that reads the number of replicas, if its training is the same whatever it reads.
+    """Checks programs that do not read the number of replicas, and those whose training is the same whatever they read.
 
     A step that reads it itself may divide by it: then the batch of each replica is chosen, and nothing is said.
     """
+    unasked = least_and_most(
+        runs.recordings, lambda each: each.examples and not each.of(ReplicaCountRead)
+    )
+    if unasked:
+        yield from growth(*unasked)
     for matched, other in itertools.product(runs.matched, runs.whole[:1]):
         plain = matched.plain
         if plain is None or not plain.trained or matched.examples != plain.examples:
@@ -108,16 +103,10 @@ def chosen_batch_grows(runs: Runs) -> Iterator[Finding]:
 @rule_of_runs("fm21")
 def batch_shrinks(runs: Runs) -> Iterator[Finding]:
     """Checks whether the batch of one replica is divided among the replicas once more."""
-    divided = [
-        each
-        for each in runs.whole
-        if each.of(ReplicaCountRead) and not each.of(DatasetFromFunction) and each.trained
-    ]
-    by_count = {each.replicas: each for each in divided if each.examples}
-    few, many = min(by_count, default=1), max(by_count, default=1)
-    one, other = by_count.get(few), by_count.get(many)
-    if one is None or other is None or few == many:
+    pair = least_and_most(runs.whole, is_divided)
+    if pair is None:
         return
+    (one, other), (few, many) = pair, (each.replicas for each in pair)
     batched = [each for each in other.of(DatasetBatched) if each.size == other.examples]
     if one.examples * few == other.examples * many and batched and batched[-1].location:
         message = (
@@ -127,14 +116,19 @@ def batch_shrinks(runs: Runs) -> Iterator[Finding]:
         yield compared("fm21", (few, many), blame.from_batches(batched[-1].location), message)
 
 
+def is_divided(run: Recording) -> bool:
+    """Tells whether a run divides its batches, by a number of replicas that it has read."""
+    read = run.of(ReplicaCountRead) and not run.of(DatasetFromFunction)
+    return bool(read and run.trained and run.examples)
+
+
 @rule_of_runs("fm21")
 def part_is_left_out(runs: Runs) -> Iterator[Finding]:
     """Checks whether the examples are divided into a part for each replica, while each process makes one dataset."""
-    by_count = {each.replicas: each for each in runs.whole if not each.task and each.trained}
-    few, many = min(by_count, default=1), max(by_count, default=1)
-    if few == many or not by_count[many].of(DatasetFromFunction):
+    pair = least_and_most(runs.whole, lambda each: not each.task and each.trained)
+    if pair is None or not pair[1].of(DatasetFromFunction):
         return
-    seen = [shards_of(by_count[count]) for count in (few, many)]
+    seen, (few, many) = [*map(shards_of, pair)], (each.replicas for each in pair)
     for location, taken in seen[1].items():
         one_of_many = {shards for shards, _ in taken} == {many} and len(taken) < many
         if one_of_many and {shards for shards, _ in seen[0].get(location, ())} == {few}:

@@ -23,7 +23,7 @@ from ...examiner.printed import (
     source_of,
 )
 from ...examiner.recording import Recording
-from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
+from ...examiner.rule import Answers, Runs, Steps, compared, least_and_most, rule_of_runs
 from ...observer.events import Frame, MetricsReported, Stack, StepEnded
 
 FIX = (
@@ -40,15 +40,17 @@ CLEARLY = (
 
 @rule_of_runs("fm44")
 def reported_differently(runs: Runs) -> Steps:
-    by_count = {recording.replicas: recording for recording in runs.matched if recording.finished}
-    few, many = min(by_count, default=1), max(by_count, default=1)
-    for one, other in reports(by_count[few], by_count[many]) if few < many else ():
+    pair = least_and_most(runs.matched, lambda each: each.finished)
+    if pair is None:
+        return
+    few, many = (each.replicas for each in pair)
+    for one, other in reports(*pair):
         values, others = (
             {each.name: each.value for each in report.metrics} for report in (one, other)
         )
         # Where the trainings differ, their metrics do, too: then only a factor shows that it is the metric.
-        apart = any(each.one is by_count[few] for each in runs.divergences)
-        is_compared = bool(by_count[few].of(StepEnded)) and not apart
+        apart = any(each.one is pair[0] for each in runs.divergences)
+        is_compared = bool(pair[0].of(StepEnded)) and not apart
         of_loss = distance_of_loss(values, others, 0.0 if is_compared else math.inf)
         compiled = other.compiled_at
         differing = [each for each in values if differs(values, others, each, compiled, of_loss)]
@@ -58,11 +60,11 @@ def reported_differently(runs: Runs) -> Steps:
             if apart and not is_near(factor, (many / few, few / many)):
                 return
             least = distance(values, others, name) / CLEARLY
-            if not (yield from is_stable(by_count[many], other, name, least)):
+            if not (yield from is_stable(pair[1], other, name, least)):
                 return
             same = "loss" if any(each.endswith("loss") for each in values) else "weights"
             message = f"{name} is {values[name]:.6g} on {few} and {others[name]:.6g} on {many} devices, with the same {same}"
-            location = from_metrics(compiled, name, program_files(by_count[many]))
+            location = from_metrics(compiled, name, program_files(pair[1]))
             yield compared("fm44", (few, many), location, message)
             return
 

@@ -9,7 +9,17 @@ from ...examiner import blame
 from ...examiner.findings import Finding, Note, counted
 from ...examiner.printed import program_files
 from ...examiner.recording import Recording
-from ...examiner.rule import Runs, Steps, blames, compared, names, observed, rule, rule_of_runs
+from ...examiner.rule import (
+    Runs,
+    Steps,
+    blames,
+    compared,
+    least_and_most,
+    names,
+    observed,
+    rule,
+    rule_of_runs,
+)
 from ...observer.events import (
     BatchTaken,
     DatasetBatched,
@@ -69,15 +79,17 @@ def examples_given(recording: Recording, shared: InputShared) -> int:
 @rule_of_runs("fm53")
 def whole_batch_in_keras(runs: Runs) -> Iterator[Finding]:
     """Checks for a method of Keras that gives each replica as many examples as one device gets alone."""
-    by_count = {each.replicas: each for each in runs.whole if each.finished}
-    few, many = min(by_count, default=1), max(by_count, default=1)
-    for call in on_batch(by_count[many]) if few < many else ():
+    pair = least_and_most(runs.whole, lambda each: each.finished)
+    if pair is None:
+        return
+    (one, other), (few, many) = pair, (each.replicas for each in pair)
+    for call in on_batch(other):
         alone = [
             each
-            for each in on_batch(by_count[few])
+            for each in on_batch(one)
             if (each.location[0], each.examples) == (call.location[0], call.examples)
         ]
-        trained = by_count[many].of(InputShared)
+        trained = other.of(InputShared)
         if alone and call.replicas == many and call.location not in (t.location for t in trained):
             message = (
                 f"each of {many} replicas takes all {call.examples} examples; "
@@ -89,47 +101,33 @@ def whole_batch_in_keras(runs: Runs) -> Iterator[Finding]:
 
 
 @rule_of_runs("fm53")
-def whole_batch_of_dataset(runs: Runs) -> Iterator[Finding]:
-    """Checks for batches of one size of which a step on more devices has more examples: each replica has all of them."""
-    pair = least_and_most(runs)
-    if pair is None:
+def whole_batch_of_dataset(runs: Runs) -> Steps:
+    """Checks for batches of one size of which a step on more devices has more examples: each replica has all of them.
+
+    Where batches were not seen, and the program does not read the number of replicas, this is a note.
+    """
+    pair = least_and_most(runs.whole, lambda each: each.finished and not each.task)
+    if pair is None or given_otherwise(pair[1]):
         return
     (one, other), (few, many) = pair, (each.replicas for each in pair)
+    if not other.examples * few == one.examples * many > 0:
+        return
+    batched = other.of(DatasetBatched)
     sizes = {each.size for each in one.of(DatasetBatched)}
-    is_as_large = sizes == {each.size for each in other.of(DatasetBatched)}
-    made = [each.location for each in other.of(DatasetBatched) if each.size == one.examples]
-    if made and is_as_large and other.examples * few == one.examples * many:
+    made = [each.location for each in batched if each.size == one.examples]
+    if made and sizes == {each.size for each in batched}:
         message = (
             f"the input is not distributed: each of {many} replicas takes all {one.examples} examples of a batch; "
             "use `experimental_distribute_dataset`"
         )
         proof = f"compared {few} and {many} devices: a step has {one.examples} and {other.examples} examples"
         yield compared("fm53", (few, many), made[-1], message, proof)
-
-
-@rule_of_runs("fm53")
-def larger_step_without_dataset(runs: Runs) -> Steps:
-    """Notes that steps grow with the devices, in a program that does not read their number and whose batches were not seen."""
-    pair = least_and_most(runs)
-    if pair is None:
-        return
-    (one, other), (few, many) = pair, (each.replicas for each in pair)
-    is_known = bool(other.of(DatasetBatched) or other.of(ReplicaCountRead))
-    if not is_known and other.examples * few == one.examples * many > 0:
+    elif not batched and not other.of(ReplicaCountRead):
         yield Note(
             f"a step takes in {one.examples} examples on {counted(few, 'replica')} and {other.examples} on {many}, and the "
             "program does not read their number: either its batch grows with the devices in another way, "
             "or each replica takes the whole batch (fm53)"
         )
-
-
-def least_and_most(runs: Runs) -> tuple[Recording, Recording] | None:
-    """Returns the runs with the fewest and the most replicas, if nothing else tells how examples reach these."""
-    by_count = {each.replicas: each for each in runs.whole if each.finished and not each.task}
-    few, many = min(by_count, default=1), max(by_count, default=1)
-    if few == many or given_otherwise(by_count[many]):
-        return None
-    return by_count[few], by_count[many]
 
 
 def given_otherwise(recording: Recording) -> bool:

@@ -8,7 +8,7 @@ from ...examiner.blame import called_name, functions_named, nodes_of_file
 from ...examiner.findings import Finding
 from ...examiner.printed import program_files
 from ...examiner.recording import Recording
-from ...examiner.rule import Runs, compared, observed, rule, rule_of_runs
+from ...examiner.rule import Runs, compared, least_and_most, observed, rule, rule_of_runs
 from ...observer.events import Frame, MetricsReported, Stack, StepEnded
 
 MODE = "fm68"
@@ -23,13 +23,12 @@ TRACKED = (
 
 @rule_of_runs(MODE, explains_divergence=False)
 def part_of_loss(runs: Runs) -> Iterator[Finding]:
-    by_count = {recording.replicas: recording for recording in runs.matched if recording.finished}
-    few, many = min(by_count, default=1), max(by_count, default=1)
-    if few == many or any(each.one is by_count[few] for each in runs.divergences):
+    pair = least_and_most(runs.matched, lambda each: each.finished)
+    if pair is None or any(each.one is pair[0] for each in runs.divergences):
         return
-    one, other = losses_of(by_count[few]), losses_of(by_count[many])
+    (one, other), (few, many) = map(losses_of, pair), (each.replicas for each in pair)
     for name in [name for name in one if is_near(other.get(name, 0.0), one[name] * few / many)]:
-        if line := line_of_report(by_count[many], STEPS[name]):
+        if line := line_of_report(pair[1], STEPS[name]):
             step = f"`{STEPS[name]}` reports a loss that is divided by the number of replicas"
             message = f"{step}: {one[name]:.6g} on {few} and {other[name]:.6g} on {many} devices"
             yield compared(MODE, (few, many), line, message)
