@@ -152,6 +152,21 @@ def calls_in(node: ast.AST | None) -> list[ast.Call]:
     return [each for each in nodes_under(node) if isinstance(each, ast.Call)]
 
 
+def returns_in(node: ast.AST | None) -> list[ast.Return]:
+    return [each for each in nodes_under(node) if isinstance(each, ast.Return)]
+
+
+def values_under(nodes: Iterable[ast.AST], key: str) -> Iterator[ast.expr]:
+    """Yields what is put into a dictionary under a key: by an assignment, or where the dictionary is written."""
+    for node in nodes:
+        if isinstance(node, ast.Dict):
+            pairs = zip(node.keys, node.values)
+            yield from (value for name, value in pairs if getattr(name, "value", None) == key)
+        elif isinstance(node, ast.Assign):
+            slices = [each.slice for each in node.targets if isinstance(each, ast.Subscript)]
+            yield from (node.value for name in slices if getattr(name, "value", None) == key)
+
+
 def calls_without_inner(function: Function | None) -> list[ast.Call]:
     """Returns the calls in a function, without those in functions that it defines."""
     inner = [each for each in nodes_under(function) if isinstance(each, Function)]
@@ -251,6 +266,14 @@ def leading_assignments(frame: Frame, names: Collection[str]) -> Iterator[Assign
         if targets_of(assignment) & leading:
             yield assignment
             leading |= {*names_in(assignment.value)}
+
+
+def from_leading(stack: Stack, names: Collection[str], is_it: Callable[[ast.expr], bool]) -> Stack:
+    """Returns the last line above that leads to the values of these names and assigns such a value; nothing if none does."""
+    for assignment in leading_assignments(stack[0], names) if stack else ():
+        if is_it(assignment.value):
+            return (stack[0]._replace(line=assignment.lineno), *stack)
+    return ()
 
 
 def last_assignment(frame: Frame, name: str) -> Frame | None:
@@ -459,7 +482,8 @@ def from_return(stack: Stack) -> Stack:
     """Returns the last `return` of the step that is given to `run`, in whichever frame that function is defined."""
     name = next(filter(None, map(step_given_at, stack)), "")
     for i, frame in enumerate(stack):
-        ends = [node for node in nodes_of_function(frame, name) if isinstance(node, ast.Return)]
+        defined = functions_named(nodes_in_scope(frame), name)
+        ends = [each for function in defined for each in returns_in(function)]
         if ends:
             return (Frame(frame.path, ends[-1].lineno, name), *stack[i:])
         function = function_at(frame)
@@ -479,12 +503,6 @@ def step_given_at(frame: Frame) -> str:
 def line_of_loss(stack: Stack) -> Stack:
     """Returns the line that gave the loss its value of which a line computes the gradient."""
     return from_argument(stack, ("gradient",))
-
-
-def nodes_of_function(frame: Frame, name: str) -> list[ast.AST]:
-    """Returns the nodes of functions of this name that are defined in the function of a frame."""
-    functions = functions_named(nodes_in_scope(frame), name)
-    return [node for function in functions for node in ast.walk(function)]
 
 
 def from_parting(stack: Stack, others: Iterable[Stack]) -> Stack:
@@ -634,7 +652,7 @@ def maker_of(value: ast.expr, frame: Frame, paths: Sequence[str]) -> Frame:
     name = called_name(value) if isinstance(value, ast.Call) else ""
     for path in dict.fromkeys((frame.path, *paths)):
         for function in functions_named(nodes_of_file(path), name):
-            returns = [each for each in ast.walk(function) if isinstance(each, ast.Return)]
+            returns = returns_in(function)
             if returns and returns[-1].value:
                 line = Frame(path, returns[-1].lineno, function.name)
                 is_name = isinstance(returns[-1].value, ast.Name)

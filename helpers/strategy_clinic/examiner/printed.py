@@ -22,6 +22,7 @@ from .blame import (
     keyword,
     nodes_of_file,
     nodes_under,
+    returns_in,
     statement_at,
 )
 from .divergence import (
@@ -387,7 +388,7 @@ def sources_of(nodes: tuple[ast.AST, ...], name: str) -> Iterator[ast.AST]:
         elif isinstance(node, ast.Call) and name in filled_by(node) and not functions:
             yield node
     for function in functions:
-        yield from (each for each in ast.walk(function) if isinstance(each, ast.Return))
+        yield from returns_in(function)
 
 
 def names_of_target(target: ast.expr) -> list[str]:

@@ -47,10 +47,7 @@ def none_among_gradients(recording: Recording, raised: ExceptionRaised) -> bool:
 def from_filter(stack: Stack) -> Stack:
     """Returns the line above, in the same function, that leaves out some items of what is used here."""
     used = blame.names_in(blame.statement_at(stack[0]))
-    for assignment in blame.leading_assignments(stack[0], used):
-        if leaves_out(assignment.value):
-            return (stack[0]._replace(line=assignment.lineno), *stack)
-    return stack
+    return blame.from_leading(stack, used, leaves_out) or stack
 
 
 def leaves_out(value: ast.expr) -> bool:

@@ -1,7 +1,7 @@
 """Checks fm34: no gradient reaches a variable on which the training depends; blames the loss if none reaches any."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeGuard
 
 from ...examiner import blame
@@ -23,9 +23,8 @@ from ...observer.events import (
 )
 
 # Operations without a derivative.
-ENDS = "round", "rint", "floor", "ceil", "argmax", "cast", "numpy_function", "stop_gradient"
-
-
+ENDS = {"round", "rint", "floor", "ceil", "argmax", "numpy_function", "stop_gradient"}
+MAY_END = {"cast"}  # most casts are to floats
 MOST_TRIED = 3  # variables of a recording, with which it is run again
 OTHER_VALUE = 0.5
 
@@ -104,11 +103,13 @@ def kernels_first(recording: Recording, number: int) -> tuple[bool, int]:
 
 def from_cut(stack: Stack) -> Stack:
     """Returns the only line of the file with an operation that has no derivative, or else the one of the gradient."""
-    nodes = blame.calls_in_file(stack[0].path)
-    cuts = [each for each in nodes if blame.called_name(each) in ENDS]
-    sure = [each for each in cuts if blame.called_name(each) != "cast"]  # most casts are to floats
-    lines = {each.lineno for each in sure or cuts}
+    calls = blame.calls_in_file(stack[0].path)
+    lines = {*lines_of(calls, ENDS)} or {*lines_of(calls, MAY_END)}
     return (stack[0]._replace(line=lines.pop()), *stack) if len(lines) == 1 else stack
+
+
+def lines_of(calls: Sequence[ast.Call], names: Collection[str]) -> list[int]:
+    return [each.lineno for each in calls if blame.called_name(each) in names]
 
 
 @blames("fm34")
@@ -116,9 +117,12 @@ def loss_without_gradient(recording: Recording, stack: Stack) -> Stack:
     located = recording.last_incomplete_gradient or stack
     if located and "fit" in blame.called_at(located[0]):
         return (*line_of_loss(located), *located)
+    differentiated = [blame.argument_name(frame, ("gradient",)) for frame in located[:1]]
     return (
         line_of_stop(recording, located)
-        or from_cut_above(located)
+        or blame.from_leading(
+            located, differentiated, lambda value: any(lines_of(blame.calls_in(value), ENDS))
+        )
         or call_outside_tape(recording, located)
         or blame.from_argument(located, ("gradient",))
     )
@@ -152,29 +156,13 @@ def is_tape(node: ast.AST) -> TypeGuard[ast.With]:
     )
 
 
-def from_cut_above(stack: Stack) -> Stack:
-    """Returns the last line above that has such an operation and leads to what is differentiated here; nothing if none does."""
-    differentiated = [blame.argument_name(frame, ("gradient",)) for frame in stack[:1]]
-    for assignment in blame.leading_assignments(stack[0], differentiated) if stack else ():
-        names = {blame.called_name(call) for call in blame.calls_in(assignment)}
-        if names & {*ENDS} - {"cast"}:
-            return (stack[0]._replace(line=assignment.lineno), *stack)
-    return ()
-
-
 def line_of_loss(stack: Stack) -> Stack:
     """Returns the line with such an operation in the function that is given to `compile` as its loss; none if there is none."""
-    calls = blame.nodes_of_file(stack[0].path, ast.Call)
-    given = [
-        keyword.value.id
-        for call in calls
-        for keyword in call.keywords
-        if keyword.arg == "loss" and isinstance(keyword.value, ast.Name)
-    ]
-    losses = blame.functions_named(blame.nodes_of_file(stack[0].path), *given)
+    given = [blame.keyword(each, "loss") for each in blame.calls_in_file(stack[0].path)]
+    names = [each.id for each in given if isinstance(each, ast.Name)]
+    losses = blame.functions_named(blame.nodes_of_file(stack[0].path), *names)
     return tuple(
-        stack[0]._replace(line=call.lineno, function=loss.name)
+        stack[0]._replace(line=line, function=loss.name)
         for loss in losses
-        for call in blame.calls_in(loss)
-        if blame.called_name(call) in ENDS
+        for line in lines_of(blame.calls_in(loss), ENDS | MAY_END)
     )[:1]

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...examiner.blame import (
-    Function,
     called_name,
     calls_in,
+    functions_named,
     keyword,
     nodes_of_file,
+    returns_in,
     statement_at,
+    values_under,
     with_keyword,
 )
 from ...examiner.divergence import nudged_run
@@ -157,51 +159,34 @@ def from_metrics(stack: Stack, metric: str, paths: Sequence[str]) -> Stack:
 def results_of_classes(frame: Frame, paths: Sequence[str]) -> dict[str, list[Frame]]:
     """Returns where classes of the program that `compile` gets return their result, by their names in small letters."""
     called = {called_name(call) for given in metrics_in(frame) for call in calls_in(given)}
-    found: dict[str, list[Frame]] = {}
-    for path in paths:
-        for made in nodes_of_file(path, ast.ClassDef):
-            if made.name in called:
-                results = [each for each in made.body if getattr(each, "name", "") == "result"]
-                returns = [
-                    node
-                    for each in results
-                    for node in ast.walk(each)
-                    if isinstance(node, ast.Return)
-                ]
-                found[made.name.lower()] = [Frame(path, each.lineno, "result") for each in returns]
-    return found
+    return {
+        made.name.lower(): [
+            Frame(path, each.lineno, "result")
+            for result in functions_named(made.body, "result")
+            for each in returns_in(result)
+        ]
+        for path in paths
+        for made in nodes_of_file(path, ast.ClassDef)
+        if made.name in called
+    }
 
 
 def reported_at(paths: Sequence[str], name: str) -> list[Frame]:
     """Returns the lines that put a value under this name into a dict, and then those that make an object of this name."""
-    put: list[Frame] = []
-    made: list[Frame] = []
-    for path in paths:
-        for node in nodes_of_file(path):
-            match node:
-                case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=key))]):
-                    put += [Frame(path, node.lineno, "")] if key == name else []
-                case ast.Dict():
-                    values = [v for k, v in zip(node.keys, node.values) if is_text(k, name)]
-                    put += [Frame(path, value.lineno, "") for value in values]
-                case ast.keyword(arg="name", value=ast.Constant(value=key)) if key == name:
-                    made.append(Frame(path, node.value.lineno, ""))
-    return [*put, *made]
-
-
-def is_text(node: ast.expr | None, text: str) -> bool:
-    return isinstance(node, ast.Constant) and node.value == text
+    put = [(path, value) for path in paths for value in values_under(nodes_of_file(path), name)]
+    made = [
+        (path, word.value)
+        for path in paths
+        for word in nodes_of_file(path, ast.keyword)
+        if word.arg == "name" and getattr(word.value, "value", "") == name
+    ]
+    return [Frame(path, value.lineno, "") for path, value in (*put, *made)]
 
 
 def returns_of_metric(frame: Frame, metric: str) -> list[int]:
     """Returns the lines in which a function of the file returns the metric that has its name."""
-    functions = nodes_of_file(frame.path, Function)
-    named = [function for function in functions if function.name == metric.removeprefix("val_")]
-    return (
-        [each.lineno for each in ast.walk(named[0]) if isinstance(each, ast.Return)]
-        if named
-        else []
-    )
+    named = functions_named(nodes_of_file(frame.path), metric.removeprefix("val_"))
+    return [each.lineno for each in returns_in(named[0])] if named else []
 
 
 def metrics_in(frame: Frame) -> list[ast.expr]:

@@ -216,7 +216,7 @@ def maker_of(frame: Frame, taken: ast.expr, paths: Sequence[str]) -> Frame:
             dict.fromkeys((frame.path, *paths)), map(blame.called_name, blame.calls_in(value))
         ):
             for function in blame.functions_named(blame.nodes_of_file(path), name):
-                ends = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+                ends = blame.returns_in(function)
                 is_at_hand = ends and knows_strategy(path, function)
                 return Frame(path, ends[-1].lineno, name) if is_at_hand else line
     return frame

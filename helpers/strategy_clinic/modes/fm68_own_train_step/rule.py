@@ -4,7 +4,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...examiner.blame import called_name, functions_named, nodes_of_file
+from ...examiner.blame import (
+    called_name,
+    calls_in,
+    functions_named,
+    nodes_of_file,
+    returns_in,
+    values_under,
+)
 from ...examiner.findings import Finding
 from ...examiner.printed import program_files
 from ...examiner.recording import Recording
@@ -59,35 +66,29 @@ def is_near(value: float, wanted: float) -> bool:
 
 def line_of_loss(recording: Recording, step: str) -> Stack:
     """Returns the line of the program's own step that puts what is no result of a metric into a dict as its loss."""
-    for path in files_of(recording):
-        for function in functions_named(nodes_of_file(path), step):
-            for node in ast.walk(function):
-                if isinstance(node, ast.Dict):
-                    for key, value in zip(node.keys, node.values):
-                        if getattr(key, "value", "") == "loss" and "result(" not in ast.unparse(
-                            value
-                        ):
-                            return (Frame(path, value.lineno, step),)
+    for path, function in own_steps(recording, step):
+        for value in values_under(ast.walk(function), "loss"):
+            if "result(" not in ast.unparse(value):
+                return (Frame(path, value.lineno, step),)
     return ()
 
 
 def line_of_report(recording: Recording, step: str) -> Stack:
     """Returns the line of the program's own step that gives a value to a metric; else the one that returns."""
-    for path in files_of(recording):
-        for function in functions_named(nodes_of_file(path), step):
-            nodes = [*ast.walk(function)]
-            calls = [each for each in nodes if isinstance(each, ast.Call) and updates_loss(each)]
-            lines = [call.lineno for call in calls]
-            lines += [each.lineno for each in nodes if isinstance(each, ast.Return)]
-            if lines:
-                return (Frame(path, lines[0], step),)
+    for path, function in own_steps(recording, step):
+        lines = [call.lineno for call in calls_in(function) if updates_loss(call)]
+        lines += [each.lineno for each in returns_in(function)]
+        if lines:
+            return (Frame(path, lines[0], step),)
     return ()
 
 
-def files_of(recording: Recording) -> list[str]:
+def own_steps(recording: Recording, step: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yields the functions of this name in the files of the program, those that lead to what is reported first."""
     reports = [each.location for each in recording.of(MetricsReported)]
     paths = [frame.path for stack in reports for frame in stack]
-    return list(dict.fromkeys([*paths, *program_files(recording)]))
+    for path in dict.fromkeys([*paths, *program_files(recording)]):
+        yield from ((path, each) for each in functions_named(nodes_of_file(path), step))
 
 
 def updates_loss(call: ast.Call) -> bool:
