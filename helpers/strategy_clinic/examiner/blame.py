@@ -22,6 +22,9 @@ Assignment = ast.Assign | ast.AugAssign
 Loop = ast.For | ast.While
 # Functions whose first argument is the path of a file.
 FILE_FUNCTIONS = "restore", "read", "load_weights", "save_weights", "load_model", "save", "load"
+GRADIENTS = {"gradient", "minimize"}
+UPDATES = {"apply_gradients", "apply", "minimize"}
+SUMS, MEANS = {"reduce_sum", "sum"}, {"reduce_mean", "mean"}
 OTHER_CALLS = {"functools.reduce", "tf.gather"}
 
 
@@ -176,7 +179,7 @@ def calls_without_inner(function: Function | None) -> list[ast.Call]:
 
 def computes_gradient(frame: Frame) -> bool:
     """Tells whether the function of a frame, and not one that it defines, computes gradients."""
-    return "gradient" in map(called_name, calls_without_inner(function_at(frame)))
+    return bool(GRADIENTS & {*map(called_name, calls_without_inner(function_at(frame)))})
 
 
 def calls_in_file(path: str) -> list[ast.Call]:

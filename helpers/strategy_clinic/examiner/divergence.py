@@ -237,6 +237,15 @@ def depends_on_mean(matched: Recording) -> Generator[FollowUp, Recording | None,
     return bool(both and plain and same and first_divergence(plain, same) is None)
 
 
+def both_replaced(
+    one: Recording, other: Recording, change: Replace, words: str
+) -> Generator[FollowUp, Recording | None, tuple[Recording, Recording] | None]:
+    """Asks for two runs with the same parts replaced; returns None if one of them is not run."""
+    changed = yield FollowUp(one, change, words)
+    other_changed = yield FollowUp(other, change, words)
+    return (changed, other_changed) if changed and other_changed else None
+
+
 def effect_of(
     follow_up: FollowUp, *, on_answers: bool = True
 ) -> Generator[FollowUp, Recording | None, Divergence | ModelAnswered | None]:

@@ -14,6 +14,7 @@ from typing import TypeGuard
 from ..observer.events import Frame, GradientComputed, MetricsReported, Stack
 from ..observer.replacements import Replacement
 from .blame import (
+    MEANS,
     called_name,
     calls_in,
     calls_in_file,
@@ -52,7 +53,6 @@ SAME, SAME_OF_OTHER_WEIGHTS = 1e-3, 1e-2  # relative
 NEAR = 0.05  # of a factor: a smaller last batch changes it a little
 PRINTS = {"print", "info", "warning", "error", "debug", "write", "log", "append"}
 GATHERS = {"reduce", "experimental_local_results", "gather", "all_reduce"}
-MEANS = {"reduce_mean", "mean"}
 PERCENT, BRACES = re.compile(r"%[-+.\d]*[a-zA-Z]"), re.compile(r"\{[^}]*\}")
 BETWEEN = re.compile(rf"{BRACES.pattern}|{PERCENT.pattern}|#")
 FILLS = {"update_state", "append", "assign", "assign_add", "add"}

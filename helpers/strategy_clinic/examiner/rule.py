@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -53,6 +54,13 @@ def least_and_most(
     by_count = {each.replicas: each for each in among if fits(each)}
     few, many = min(by_count, default=1), max(by_count, default=1)
     return (by_count[few], by_count[many]) if few < many else None
+
+
+def same_batches(among: Sequence[Recording]) -> Iterator[tuple[Recording, Recording]]:
+    """Yields the pairs of runs whose steps have the same examples, the run on fewer replicas first."""
+    for one, other in itertools.permutations(among, 2):
+        if other.replicas > one.replicas and one.examples == other.examples > 0:
+            yield one, other
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from ...examiner.blame import (
+    UPDATES,
     called_at,
     called_name,
     calls_in,
@@ -43,7 +44,6 @@ FROM_CONFIG = "from_config"
 CLONES = "clone_model", FROM_CONFIG  # which copy no weights
 GIVE_WEIGHTS = "give the clone the weights, `clone.set_weights(model.get_weights())`"
 MOST_MOVED = 0.98  # of the way in a step, so that a copy has not simply got the values
-UPDATES = {"apply_gradients", "apply", "minimize"}
 
 
 @rule("fm14")

@@ -7,7 +7,7 @@ from ...examiner.recording import Recording
 from ...examiner.rule import blames
 from ...observer.events import Frame, Stack
 
-SUMS = {"reduce_sum", "reduce_mean", "sum", "mean", "add_n"}
+SUMS = {*blame.SUMS, *blame.MEANS, "add_n"}
 
 
 @blames("fm20")

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from ...examiner.blame import (
+    SUMS,
     assigned_value,
     called_name,
     calls_in,
@@ -17,7 +18,7 @@ from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
 from ...observer.events import Frame
 
-SUMS = {"reduce_sum", "sum", "count_nonzero", "shape", "size"}  # over the part of a replica
+OF_PART = {*SUMS, "count_nonzero", "shape", "size"}  # over the part of a replica
 
 
 @rule("fm23")
@@ -68,4 +69,4 @@ def assigned_to(frame: Frame, value: ast.expr) -> ast.expr:
 
 def is_sum(value: ast.expr) -> bool:
     names = {called_name(node) for node in nodes_under(value) if isinstance(node, ast.Call)}
-    return bool(names & SUMS) and names <= SUMS | {"cast", "add_n"}
+    return bool(names & OF_PART) and names <= OF_PART | {"cast", "add_n"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +11,7 @@ from ...examiner import blame, lineage
 from ...examiner.divergence import (
     ENOUGH_ENTRIES,
     Divergence,
+    both_replaced,
     depends_on_mean,
     differs_by_penalty,
     first_divergence,
@@ -23,7 +23,7 @@ from ...examiner.divergence import (
 from ...examiner.findings import Finding, FollowUp, OnDevices, Replace
 from ...examiner.printed import printed_difference, source_of
 from ...examiner.recording import Recording
-from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
+from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs, same_batches
 from ...examiner.suspects import clippings, replaced_as_expected
 from ...observer.events import (
     GradientComputed,
@@ -185,14 +185,9 @@ def without_expected(pair: Pair, divergence: Divergence) -> Answers[Pair | None]
 def with_replacements(
     pair: Pair, replacements: frozenset[Replacement], words: str
 ) -> Answers[Pair | None]:
-    one, other = pair.watched
-    changed = yield FollowUp(one, Replace(replacements), words)
-    other_changed = yield FollowUp(other, Replace(replacements), words)
-    if not changed or not other_changed or not is_same_training(changed, other_changed):
-        return None
-    if pair.training not in trainings_of(changed, other_changed):
-        return None
-    return Pair(changed, other_changed, pair.training, pair.watched, replacements)
+    both = yield from both_replaced(*pair.watched, Replace(replacements), words)
+    is_same = both and is_same_training(*both) and pair.training in trainings_of(*both)
+    return Pair(*both, pair.training, pair.watched, replacements) if both and is_same else None
 
 
 def growth_in_words(pair: Pair, third: Recording) -> str:
@@ -208,11 +203,10 @@ def growth_in_words(pair: Pair, third: Recording) -> str:
 
 def same_trainings(runs: Runs) -> Iterator[Pair]:
     """Returns the trainings of each pair of runs that differ in nothing but the number of replicas."""
-    for one, other in itertools.permutations(runs.matched, 2):
+    for one, other in same_batches(runs.matched):
         # An optimizer, or a sum of gradients, outside the scope takes that of every replica: that is fm23.
         sums = [number for number in other.written_outside if other.variables[number].shape]
-        more = other.replicas > one.replicas and not (other.shared_slots or sums)
-        if more and is_same_training(one, other):
+        if not (other.shared_slots or sums) and is_same_training(one, other):
             for training in trainings_of(one, other):
                 yield Pair(one, other, training, (one, other))
 

@@ -19,7 +19,16 @@ from ...examiner.divergence import (
 )
 from ...examiner.findings import Evidence, Finding, FollowUp, Location, Text
 from ...examiner.recording import Recording
-from ...examiner.rule import Runs, Steps, compared, observed, reclassify, rule, rule_of_runs
+from ...examiner.rule import (
+    Runs,
+    Steps,
+    compared,
+    observed,
+    reclassify,
+    rule,
+    rule_of_runs,
+    same_batches,
+)
 from ...examiner.suspects import Side, Suspect, gradient_line
 from ...observer.events import (
     DataRanOut,
@@ -172,10 +181,8 @@ def first_replica_alone(runs: Runs) -> Steps:
 
     Where weights differ, too, it may follow from them.
     """
-    for one, other in itertools.permutations(runs.whole, 2):
-        same_examples = one.examples == other.examples > 0 and one.finished and other.finished
-        if other.replicas <= one.replicas or runs.divergences or not same_examples:
-            continue
+    finished = [] if runs.divergences else [each for each in runs.whole if each.finished]
+    for one, other in same_batches(finished):
         apart = {
             made.number: distance
             for made, distance in differences(other, one)

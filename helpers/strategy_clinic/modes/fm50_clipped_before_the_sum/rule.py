@@ -3,6 +3,7 @@
 import ast
 
 from ...examiner.blame import (
+    UPDATES,
     assignments_before,
     call_in_files,
     called_at,
@@ -20,7 +21,6 @@ from ...observer.events import GradientsApplied, Part, Stack
 from ...observer.replacements import Replacement
 
 LIMITS = "clipnorm", "global_clipnorm", "clipvalue"
-UPDATES = {"apply_gradients", "apply"}
 
 
 def updates(divergence: Divergence) -> list[GradientsApplied]:

@@ -1,21 +1,20 @@
 """Checks fm55: a loss is a ratio of sums over the batch, and each replica computes the ratio for its part."""
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 
 from ...examiner import blame, lineage
 from ...examiner.divergence import (
     EXACT,
     Divergence,
+    both_replaced,
     depends_on_mean,
     first_divergence,
     optimizer_ratio,
     update_ratio,
 )
-from ...examiner.findings import FollowUp, Replace, counted
+from ...examiner.findings import Replace, counted
 from ...examiner.recording import Recording
-from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
+from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs, same_batches
 from ...examiner.suspects import (
     Side,
     Suspect,
@@ -43,7 +42,7 @@ SAME_FACTOR = 1e-2  # relative: of gradients that differ in nothing but their su
 @rule_of_runs("fm55")
 def ratio_of_part(runs: Runs) -> Steps:
     """Checks for a first update that is another one on other numbers of replicas, though the examples are the same."""
-    for one, other in same_batches(runs):
+    for one, other in same_batches(runs.matched):
         location = ratio_of_sums(other)
         if location and (yield from differs_at_first(one, other)):
             counts = one.replicas, other.replicas
@@ -70,11 +69,10 @@ def compares_examples(runs: Runs) -> Steps:
             expected |= {Replacement.DENSE_GRADIENTS}
         change = Replace(expected)
         words = "with one part of the batch for each replica"
-        part = yield FollowUp(one, change, words)
-        parts = yield FollowUp(other, change, words)
-        if part is None or parts is None or not (part.finished and parts.finished):
+        both = yield from both_replaced(one, other, change, words)
+        if not both or not all(each.finished for each in both):
             continue
-        if are_multiples(part, parts, divergence.training):
+        if are_multiples(*both, divergence.training):
             message = (
                 f"the loss {way} those of its part: "
                 f"on {other.devices} devices it does what one device does with a part of the batch"
@@ -144,13 +142,6 @@ combines_in_fit = replace(
 )
 
 
-def same_batches(runs: Runs) -> Iterator[tuple[Recording, Recording]]:
-    """Returns the pairs of runs whose steps have the same examples, the run on fewer replicas first."""
-    for one, other in itertools.permutations(runs.matched, 2):
-        if other.replicas > one.replicas and one.examples == other.examples > 0:
-            yield one, other
-
-
 def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
     """Tells whether runs differ after the first step; also without what makes correct programs differ."""
     divergence = first_divergence(one, other)
@@ -161,11 +152,9 @@ def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
     parts = replaced_as_expected(divergence) | clippings(other)
     if not parts:
         return True
-    change = Replace(parts)
     words = "with the same numbers in all replicas"
-    again = yield FollowUp(one, change, words)
-    other_again = yield FollowUp(other, change, words)
-    left = first_divergence(again, other_again) if again and other_again else None
+    again = yield from both_replaced(one, other, Replace(parts), words)
+    left = first_divergence(*again) if again else None
     return left is not None and left.step == 1
 
 

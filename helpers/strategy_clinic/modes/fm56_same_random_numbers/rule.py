@@ -36,10 +36,10 @@ def is_of_keras(repeated: NumbersRepeated) -> bool:
 
 def trains(stack: Stack) -> bool:
     """Tells whether this is in a step that trains: elsewhere the same numbers each time may be wanted, to evaluate alike."""
-    lines = [blame.called_at(frame) for frame in stack]
-    steps = [blame.calls_without_inner(blame.function_at(frame)) for frame in stack]
-    called = [*lines, *([blame.called_name(call) for call in calls] for calls in steps)]
-    return any({"fit", "gradient", "minimize"} & {*names} for names in called)
+    return any(
+        {"fit", *blame.GRADIENTS} & {*blame.called_at(frame)} or blame.computes_gradient(frame)
+        for frame in stack
+    )
 
 
 def is_of_examples(recording: Recording, repeated: NumbersRepeated) -> bool:
