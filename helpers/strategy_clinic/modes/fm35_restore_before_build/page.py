@@ -61,6 +61,10 @@ session = clinic.open("fm35", strategy, devices, save_format, keras)
 # To check a restore, keep the status that it returns, and call `status.assert_existing_objects_matched()` **after** the first
 # call of the model. It raises an `AssertionError` for the program above. Or use `save_weights` and `load_weights`, which raises
 # on both versions of Keras if the model has no variables yet.
+#
+# `load_model` does not call the model either. On Keras 3 it leaves all weights as they are, and says nothing of them, if the
+# model has a `build` method that does not build its layers, such as `super().build(shape)`. Call `build` of each layer there, or
+# leave the method out. Keras 2 raises `Layer 'dense_1' expected 0 variables, but received 2 variables during loading`.
 
 # %% tags=["fixed"]
 # fixed.py

@@ -30,8 +30,9 @@ SAME_MODEL = (
     "make the model with the layers of the one that was saved, and call it on a batch before `restore`; "
     "`restore(...).assert_consumed()` raises if a value of the file goes nowhere"
 )
-LAYERS_FIRST = (
-    "make the layers in `__init__`, where `load_model` makes them, too, and build them in `build`"
+BUILD_LAYERS = (
+    "make the layers in `__init__` without a `build` of the model, or build each of them in it: "
+    "`load_model` calls that method alone"
 )
 
 
@@ -60,7 +61,7 @@ def restored_into_nothing(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm35", explains_divergence=False)
-def loaded_before_layers(recording: Recording) -> Iterator[Finding]:
+def loaded_unbuilt(recording: Recording) -> Iterator[Finding]:
     """Checks for a model that a load makes, and that gets all of its weights only when it is called, from nowhere."""
     for load in recording.of(Loaded):
         save = save_of(recording, load)
@@ -70,15 +71,13 @@ def loaded_before_layers(recording: Recording) -> Iterator[Finding]:
         made_later = {each.number for each in recording.of(VariableMade, after=load)}
         if weights and weights <= made_later - given_after(recording, load):
             made_at = recording.location_of(min(weights))
-            message = (
-                "the file gives this model no weights: its layers are made when it is first called"
-            )
+            message = "the file gives this model no weights: they are made when it is first called"
             proof = (
                 f"{recording.name_of(min(weights))}, one of {len(weights)}, is made at ",
                 line_of(made_at, "a later line"),
             )
             finding = observed("fm35", recording, load.location, message, *proof)
-            yield replace(finding, fix=LAYERS_FIRST)
+            yield replace(finding, fix=BUILD_LAYERS)
             return
 
 
