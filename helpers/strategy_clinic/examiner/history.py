@@ -1,0 +1,69 @@
+"""Questions to a run: what it has read, written, saved, loaded and trained of some variables, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..observer.events import (
+    Event,
+    GradientsApplied,
+    Loaded,
+    Saved,
+    VariableRead,
+    VariableWritten,
+)
+from .recording import Recording
+
+
+def loads_of(
+    run: Recording,
+    numbers: Iterable[int],
+    *,
+    after: Event | None = None,
+    until: Event | None = None,
+) -> list[Loaded]:
+    """Returns the loads that fill some of these variables."""
+    wanted = {*numbers}
+    return [e for e in run.of(Loaded, after=after, until=until) if wanted & {*e.variables}]
+
+
+def updates_of(
+    run: Recording, numbers: Iterable[int], *, after: Event | None = None
+) -> list[GradientsApplied]:
+    """Returns the updates that train some of these variables."""
+    wanted = {*numbers}
+    return [e for e in run.of(GradientsApplied, after=after) if wanted & {*e.optimizer.trains}]
+
+
+def updates_by(
+    run: Recording, numbers: Iterable[int], *, after: Event | None = None
+) -> list[GradientsApplied]:
+    """Returns the updates of the optimizer that has some of these variables; it may have got slots in between."""
+    wanted = {*numbers}
+    return [e for e in run.of(GradientsApplied, after=after) if wanted & {*e.optimizer.variables}]
+
+
+def first_updates(run: Recording | None, *, after: Event | None = None) -> list[GradientsApplied]:
+    """Returns the updates with which optimizers begin; none if there is no run."""
+    updates = run.of(GradientsApplied, after=after) if run else []
+    return [each for each in updates if not each.optimizer.steps]
+
+
+def reads_of(run: Recording, number: int, *, after: Event) -> list[VariableRead]:
+    return [each for each in run.of(VariableRead, after=after) if each.number == number]
+
+
+def writes_to(
+    run: Recording, number: int, *, after: Event | None = None, until: Event | None = None
+) -> list[VariableWritten]:
+    writes = run.of(VariableWritten, after=after, until=until)
+    return [each for each in writes if each.number == number]
+
+
+def saves_to(run: Recording, *paths: str, until: Event | None = None) -> list[Saved]:
+    """Returns what a run itself has saved to these paths, which are absolute."""
+    return [each for each in run.of(Saved, until=until) if run.absolute(each.path) in paths]
+
+
+def saved_paths(*runs: Recording) -> set[str]:
+    return {run.absolute(save.path) for run in runs for save in run.of(Saved)}
