@@ -43,9 +43,11 @@ def updates_by(
     return [e for e in run.of(GradientsApplied, after=after) if wanted & {*e.optimizer.variables}]
 
 
-def first_updates(run: Recording | None, *, after: Event | None = None) -> list[GradientsApplied]:
+def first_updates(
+    run: Recording | None, *, after: Event | None = None, until: Event | None = None
+) -> list[GradientsApplied]:
     """Returns the updates with which optimizers begin; none if there is no run."""
-    updates = run.of(GradientsApplied, after=after) if run else []
+    updates = run.of(GradientsApplied, after=after, until=until) if run else []
     return [each for each in updates if not each.optimizer.steps]
 
 
