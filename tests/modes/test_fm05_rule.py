@@ -58,15 +58,6 @@ def test_a_variable_that_is_trained_by_hand():
     assert modes(run(MINE, other, saved(left=[omitted()]))) == []
 
 
-def test_a_part_that_is_saved_to_be_used_elsewhere():
-    part = saved(left=[omitted(trained=True)])
-    in_new_objects, in_the_same = loaded(variables=(8,)), loaded(variables=(2,))
-    assert modes(run(MINE, TOGETHER, part, in_new_objects)) == []
-    assert modes(run(MINE, TOGETHER, part, in_the_same)) == [("fm05", 7)]
-    again = replace(MINE, number=9)
-    assert modes(run(MINE, TOGETHER, part, again, in_new_objects, VariableRead(9))) == [("fm05", 7)]
-
-
 def test_a_model_of_which_nothing_is_trained():
     (finding,) = found(run(MINE, NothingTrained(OTHER, (1,))))
     assert (finding.mode, finding.line) == ("fm05", 7)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from ..base.files import source_text
@@ -13,6 +14,7 @@ from ..observer.events import (
     ExceptionRaised,
     Frame,
     GradientsApplied,
+    LearningRateWritten,
     Loaded,
     OptimizerState,
     OrderDrawn,
@@ -35,11 +37,13 @@ from .after_restart import (
     are_alike,
     first_common,
     has_consequence,
+    is_best_value,
+    is_given_anew,
     lost_values,
     made_at,
     without_unstable,
 )
-from .blame import called_at, from_contents, nodes_of_file, with_keyword
+from .blame import called_at, from_contents, in_one_loop, nodes_of_file, with_keyword
 from .divergence import distance, repeats_again, tolerance
 from .findings import Evidence, Finding, Location, Note, Text, counted
 from .hangs import waiting_at
@@ -48,7 +52,7 @@ from .printed import program_files
 from .recording import Moment, Recording, Role
 from .repair import Source
 from .repair_values import kept_beside
-from .rule import Steps
+from .rule import Rule, Runs, Steps
 
 RESTART = "restart"
 SAME_RATE = 1e-6  # relative
@@ -105,23 +109,72 @@ def findings_of_restart(
     yield from notes_of(run, whole)
 
 
-def lost_at_restart(
-    recordings: Sequence[Recording], mode: str, is_of_mode: Callable[[Lost], bool]
-) -> Iterator[Finding]:
-    """Yields for each restart the likeliest of the values that it has lost, if that is a matter of this mode."""
-    others = [each for each in recordings if each.role is Role.COMPARED]
-    for run, whole in resumed(recordings):
-        lost = without_unstable(lost_values(run, whole, not other_end(run, whole)), others)
-        if lost and has_consequence(run, whole, lost) and is_of_mode(lost[0]):
-            yield finding_of_lost(run, lost[0], mode)
+# What it has lost, by what had held it
+
+
+class Holder(Enum):
+    """What had held something that a restart has lost. A mode has a row for each kind that it is about: see `lost`."""
+
+    PYTHON = "a name or an object of the program"
+    BEST = "a name whose value the program compares, as with the best one so far"
+    RATE = "an optimizer whose rate is set after the save"
+    SCHEDULE = "what decides about the rate, where the weights agree"
+
+
+@dataclass(frozen=True)
+class Loss:
+    holder: Holder
+    location: Stack  # of the line that had to bring it back
+    message: str | Text
+    fix: str = ""
+
+
+def lost(mode: str, holder: Holder) -> Rule:
+    """Returns the rule that a mode is what a restart has lost of this kind of holder."""
+
+    def check(runs: Runs) -> Steps:
+        others = [each for each in runs.recordings if each.role is Role.COMPARED]
+        for run, whole in resumed(runs.recordings):
+            for loss in losses(run, whole, others):
+                if loss.holder is holder:
+                    yield finding(run, loss.location, loss.message, loss.fix, mode)
+
+    return Rule(mode, check, explains_divergence=False, last=True)
+
+
+def losses(run: Recording, whole: Recording, others: Sequence[Recording]) -> Iterator[Loss]:
+    """Yields the likeliest of the values of Python that a restart has lost, and how it comes to another learning rate."""
+    values = without_unstable(lost_values(run, whole, not other_end(run, whole)), others)
+    if values and has_consequence(run, whole, values):
+        yield loss_of_value(run, values[0])
+    rate = other_rate(run, whole, others)
+    if rate and rate.models_agree:
+        kept = [each.held for each in rate.differing if is_best_value(each)]
+        location = next((made_at(held) for held in kept if is_given_anew(held)), last_saved(run)[2])
+        what = f"what decides about the learning rate is not saved: {rate}, with the same weights"
+        yield Loss(Holder.SCHEDULE, location, what)
+    elif rate:
+        for write in writes_after_save(whole, rate.right)[:1]:
+            what = f"the learning rate is set after the checkpoint is saved: {rate}"
+            yield Loss(Holder.RATE, write.location, what)
+
+
+def writes_after_save(whole: Recording, rate: float) -> list[LearningRateWritten]:
+    """Returns what sets this rate further down in a loop that saves."""
+    return [
+        write
+        for save in whole.of(Saved)
+        for write in whole.of(LearningRateWritten, after=save)
+        if abs(write.value - rate) <= SAME_RATE * abs(write.value)
+        if in_one_loop(write.location, save.location)
+        if write.location[0].line > save.location[0].line
+    ]
 
 
 @dataclass(frozen=True)
 class OtherRate:
     """A restart saves first with another learning rate than all whole runs do after as many updates."""
 
-    run: Recording
-    whole: Recording
     updates: int
     rate: float
     right: float
@@ -138,23 +191,21 @@ class OtherRate:
         )
 
 
-def other_rates(recordings: Sequence[Recording]) -> Iterator[OtherRate]:
-    others = [rates_saved(each) for each in recordings if each.role is Role.COMPARED]
-    for run, whole in resumed(recordings):
-        rates, mine = rates_saved(whole), rates_saved(run)
-        key = next((each for each in mine if each in rates), None)
-        known = [other[key] for other in others if key in other] if key else []
-        updates, state, rights = first_common(run, whole)
-        if key is None or not known or any(each != rates[key] for each in known) or not state:
-            continue
-        differing = (
-            Lost(held, updates, value, rights[held], False)
-            for held, value in state.items()
-            if held in rights and not are_alike(value, rights[held])
-        )
-        if not mine[key] & rates[key]:
-            rate, right = min(mine[key]), min(rates[key])
-            yield OtherRate(run, whole, key[1], rate, right, tuple(differing))
+def other_rate(run: Recording, whole: Recording, others: Sequence[Recording]) -> OtherRate | None:
+    rates, mine = rates_saved(whole), rates_saved(run)
+    key = next((each for each in mine if each in rates), None)
+    updates, state, rights = first_common(run, whole)
+    if key is None or not state or mine[key] & rates[key]:
+        return None
+    known = [saved[key] for saved in map(rates_saved, others) if key in saved]
+    if not known or any(each != rates[key] for each in known):
+        return None
+    differing = (
+        Lost(held, updates, value, rights[held], False)
+        for held, value in state.items()
+        if held in rights and not are_alike(value, rights[held])
+    )
+    return OtherRate(key[1], min(mine[key]), min(rates[key]), tuple(differing))
 
 
 def rates_saved(run: Recording) -> dict[tuple[str, int], set[float]]:
@@ -175,7 +226,7 @@ def resumed(recordings: Sequence[Recording]) -> Iterator[tuple[Recording, Record
             yield run, run.whole
 
 
-def finding_of_lost(run: Recording, lost: Lost, mode: str) -> Finding:
+def loss_of_value(run: Recording, lost: Lost) -> Loss:
     _, owner, name = lost.held
     place = f"{name} of {owner}" if owner else name
     stopped, save, holder = last_saved(run)
@@ -191,7 +242,8 @@ def finding_of_lost(run: Recording, lost: Lost, mode: str) -> Finding:
     )
     fix = f"save {name} with each checkpoint, and begin with the saved value after a restart"
     location = holder if lost.is_tensor else beside or made or holder
-    return finding(run, order_of(save.location) if is_saved else location, message, fix, mode)
+    kind = Holder.BEST if is_best_value(lost) else Holder.PYTHON
+    return Loss(kind, order_of(save.location) if is_saved else location, message, fix)
 
 
 def last_saved(run: Recording) -> tuple[Recording, Saved, Stack]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from ...examiner.after_restart import Key, is_best_value, kept_values, named
+from ...examiner.after_restart import Key, kept_values, named
 from ...examiner.blame import from_contents, same_statement, statement_at
 from ...examiner.divergence import Divergence, distance, effect_of, tolerance
 from ...examiner.findings import (
@@ -21,10 +21,11 @@ from ...examiner.findings import (
 from ...examiner.printed import NUMBER, is_comparable, program_files
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import (
+    Holder,
     begins_as_made,
     last_saved,
     loads_at_start,
-    lost_at_restart,
+    lost,
     resumed,
     steps_at_end,
 )
@@ -78,9 +79,7 @@ def untracked_in(
         beside = is_beside_model(save, omitted)
         reason = (
             Text("it is trained together with what is")
-            if not beside
-            and is_part_of_saved_training(recording, omitted)
-            and not is_saved_for_use(recording, omitted.number)
+            if not beside and is_part_of_saved_training(recording, omitted)
             else None
         )
         if reason is None and tried < MOST_TRIED and may_be_missed(recording, omitted):
@@ -150,9 +149,7 @@ def is_kept(made: Frame, kept: Collection[Key]) -> bool:
     return any(path == made.path and name in names for path, _, name in kept)
 
 
-@rule_of_runs("fm05", explains_divergence=False, last=True)
-def lost_after_restart(runs: Runs) -> Iterator[Finding]:
-    yield from lost_at_restart(runs.recordings, "fm05", lambda lost: not is_best_value(lost))
+LOST = lost("fm05", Holder.PYTHON)
 
 
 @rule("fm05", explains_divergence=False)
@@ -408,14 +405,6 @@ def is_in_files_of_keras(recording: Recording, number: int) -> bool:
     ]
     is_loaded = any(number in load.variables for load in recording.of(Loaded))
     return is_loaded or len(files) >= max(2, len(without))
-
-
-def is_saved_for_use(recording: Recording, number: int) -> bool:
-    """Tells whether the program saves a part on purpose: it is loaded into new objects that need no such variable."""
-    saved = {each for save in recording.of(Saved) for each in save.variables}
-    loads = recording.of(Loaded)
-    into_new = loads and not any(saved & {*load.variables} for load in loads)
-    return bool(into_new) and made_again(recording, number) is None
 
 
 def may_be_missed(recording: Recording, omitted: OmittedVariable) -> bool:

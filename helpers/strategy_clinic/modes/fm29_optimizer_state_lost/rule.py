@@ -57,7 +57,7 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
 def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
     for replaced in recording.of(OptimizerReplaced):
         old = replaced.before
-        rates = {old.learning_rate, *rates_begun(recording, old.kind)}
+        rates = {old.learning_rate, *rates_begun(recording, old.kind, replaced)}
         same = old.kind == replaced.kind and replaced.learning_rate in rates
         remembers = len(old.variables) > COUNT_AND_RATE
         updates = updates_of(recording, replaced.variables, after=replaced)
@@ -112,9 +112,11 @@ def is_like(recording: Recording, old: OptimizerState, update: GradientsApplied)
     return remembers and is_same_kind and is_expected
 
 
-def rates_begun(recording: Recording | None, kind: str) -> set[str]:
+def rates_begun(
+    recording: Recording | None, kind: str, until: OptimizerReplaced | None = None
+) -> set[str]:
     """Returns the rates with which optimizers of a class begin: a callback may have lowered the rate since."""
-    begun = [each.optimizer for each in first_updates(recording)]
+    begun = [each.optimizer for each in first_updates(recording, until=until)]
     return {each.learning_rate for each in begun if each.kind == kind}
 
 

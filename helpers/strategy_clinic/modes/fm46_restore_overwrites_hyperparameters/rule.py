@@ -3,12 +3,12 @@
 import ast
 from collections.abc import Iterator
 
-from ...examiner.blame import called_name, calls_in, from_maker, in_one_loop, statement_at
+from ...examiner.blame import called_name, calls_in, from_maker, statement_at
 from ...examiner.findings import Finding
 from ...examiner.history import first_updates, saves_to, updates_by
 from ...examiner.recording import Recording
-from ...examiner.restarts import finding, other_rates
-from ...examiner.rule import Runs, line_of, observed, rule, rule_of_runs
+from ...examiner.restarts import Holder, lost
+from ...examiner.rule import line_of, observed, rule
 from ...observer.events import (
     LearningRateRead,
     LearningRateRestored,
@@ -72,18 +72,7 @@ def rate_before_restore(recording: Recording) -> Iterator[Finding]:
             yield observed("fm46", recording, early[-1].location, message, proof, place)
 
 
-@rule_of_runs("fm46", explains_divergence=False, last=True)
-def rate_set_after_save(runs: Runs) -> Iterator[Finding]:
-    """Checks whether a loop saves and then sets a rate, with which a restart does not go on."""
-    for other in other_rates(runs.recordings):
-        for save in other.whole.of(Saved):
-            for write in other.whole.of(LearningRateWritten, after=save):
-                is_set = same_rate(write.value, other.right) and not other.models_agree
-                is_below = in_one_loop(write.location, save.location)
-                if is_set and is_below and write.location[0].line > save.location[0].line:
-                    message = f"the learning rate is set after the checkpoint is saved: {other}"
-                    yield finding(other.run, write.location, message, mode="fm46")
-                    return
+RATE_LOST = lost("fm46", Holder.RATE)
 
 
 def is_assigned(read: LearningRateRead) -> bool:

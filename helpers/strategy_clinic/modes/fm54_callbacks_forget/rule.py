@@ -6,18 +6,11 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from ...examiner.after_restart import is_best_value, is_given_anew, made_at
 from ...examiner.blame import called_at
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording, Role
-from ...examiner.restarts import (
-    begins_from_zero,
-    finding,
-    last_saved,
-    lost_at_restart,
-    other_rates,
-)
-from ...examiner.rule import Runs, observed, rule, rule_of_runs
+from ...examiner.restarts import Holder, begins_from_zero, finding, lost
+from ...examiner.rule import observed, rule
 from ...observer.events import (
     CallbackState,
     Loaded,
@@ -55,25 +48,8 @@ def forgotten_in_next_fit(run: Recording) -> Iterator[Finding]:
                 yield observed(MODE, run, after[0].location, message, proof)
 
 
-@rule_of_runs(MODE, explains_divergence=False, last=True)
-def best_value_lost(runs: Runs) -> Iterator[Finding]:
-    """Checks whether a program begins with another best value after a restart than it had."""
-    yield from lost_at_restart(runs.recordings, MODE, is_best_value)
-
-
-@rule_of_runs(MODE, explains_divergence=False, last=True)
-def rate_lost(runs: Runs) -> Iterator[Finding]:
-    """Checks whether a restart, with the same weights, comes to another learning rate: what decides about it was lost."""
-    for other in other_rates(runs.recordings):
-        if other.models_agree:
-            *_, holder = last_saved(other.run)
-            kept = [each.held for each in other.differing if is_best_value(each)]
-            location = next((made_at(held) for held in kept if is_given_anew(held)), holder)
-            message = (
-                f"what decides about the learning rate is not saved: {other}, with the same weights"
-            )
-            yield finding(other.run, location, message, mode=MODE)
-            return
+BEST_LOST = lost(MODE, Holder.BEST)
+RATE_LOST = lost(MODE, Holder.SCHEDULE)
 
 
 def fits_of(run: Recording) -> dict[Key, list[States]]:
