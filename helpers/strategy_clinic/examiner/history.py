@@ -9,8 +9,6 @@ from ..observer.events import (
     GradientsApplied,
     Loaded,
     Saved,
-    VariableRead,
-    VariableWritten,
 )
 from .recording import Recording
 
@@ -51,21 +49,6 @@ def first_updates(
     return [each for each in updates if not each.optimizer.steps]
 
 
-def reads_of(run: Recording, number: int, *, after: Event) -> list[VariableRead]:
-    return [each for each in run.of(VariableRead, after=after) if each.number == number]
-
-
-def writes_to(
-    run: Recording, number: int, *, after: Event | None = None, until: Event | None = None
-) -> list[VariableWritten]:
-    writes = run.of(VariableWritten, after=after, until=until)
-    return [each for each in writes if each.number == number]
-
-
 def saves_to(run: Recording, *paths: str, until: Event | None = None) -> list[Saved]:
     """Returns what a run itself has saved to these paths, which are absolute."""
     return [each for each in run.of(Saved, until=until) if run.absolute(each.path) in paths]
-
-
-def saved_paths(*runs: Recording) -> set[str]:
-    return {run.absolute(save.path) for run in runs for save in run.of(Saved)}
