@@ -6,6 +6,7 @@ import pytest
 from recorded import (
     LINE,
     OTHER,
+    ended,
     found,
     loaded,
     modes,
@@ -14,6 +15,7 @@ from recorded import (
     stack,
     state,
     updated,
+    values,
     variable,
     written,
 )
@@ -27,6 +29,7 @@ from strategy_clinic.observer.events import (
     LearningRateWritten,
     OptimizerReplaced,
     Owner,
+    StepEnded,
     VariablesKept,
     WeightsCopied,
 )
@@ -64,6 +67,58 @@ def test_an_optimizer_that_a_file_fills_when_the_model_is_compiled():
     """`load_weights` of a checkpoint fills in Keras 2 the optimizer that the model gets later, and nothing reports a write."""
     before, new = saved(optimizers=(state(),)), updated(trains=(2,), steps=3, variables=(11,))
     assert modes(run(before, loaded(), new)) == []
+
+
+MADE = {
+    "from_config": "opt = Adam.from_config(old.get_config())",
+    "deserialize": "opt = keras.optimizers.deserialize(kept)",
+    "compile": "model.compile(Adam.from_config(old.optimizer.get_config()), 'mse')",
+    "Adam": "opt = Adam(0.1)",
+}
+
+
+def copied_on(tmp_path, made, *, equal=True, goes_on=False, later=None, **old):
+    """A model that is copied on line 20, and whose copy an optimizer trains that is made on the only line of a file."""
+    path = tmp_path / "train.py"
+    path.write_text(MADE[made])
+    copied = WeightsCopied(OTHER, "set_weights", source=(1,), target=(8,), equal=equal)
+    own = variable(11, maker=Owner.OPTIMIZER, location=stack(path, 1))
+    new = later or updated(trains=(8,), steps=0, variables=(11, 12))
+    step = StepEnded(4, values({1: [0.5]}), (), (), ())
+    end = ended({1: [0.25 if goes_on else 0.5]}, optimizers=(state(**old),))
+    return modes(run(updated(steps=0), copied, own, new, step, end))
+
+
+@pytest.mark.parametrize("made", ["from_config", "deserialize", "compile"])
+def test_an_optimizer_from_the_configuration_of_the_one_before(tmp_path, made):
+    assert copied_on(tmp_path, made) == [("fm29", 1)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"made": "Adam"},
+        {"equal": False},
+        {"goes_on": True},
+        {"variables": (4, 5)},
+        {"steps": 0},
+        {"learning_rate": "0.2"},
+        {"later": updated(trains=(9,), steps=0, variables=(11, 12))},
+        {"later": updated(trains=(8,), steps=3, variables=(11, 12))},
+    ],
+    ids=[
+        "another optimizer",
+        "other weights",
+        "the source is trained on",
+        "without moments",
+        "before any step",
+        "another rate",
+        "another model",
+        "filled by hand",
+    ],
+)
+def test_copies_that_begin_anew(tmp_path, changes):
+    assert copied_on(tmp_path, **{"made": "from_config", **changes}) == []
 
 
 def test_a_new_optimizer_whose_steps_the_program_sets():

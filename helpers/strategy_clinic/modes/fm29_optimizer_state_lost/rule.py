@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from ...examiner.blame import from_caller, from_contents, from_decision
+from ...examiner.blame import called_at, from_caller, from_contents, from_decision
 from ...examiner.findings import Finding, Location, Text
 from ...examiner.history import first_updates, loads_of, saves_to, updates_of
 from ...examiner.printed import program_files
@@ -11,6 +11,7 @@ from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
 from ...observer.events import (
     CheckpointRestored,
+    Ended,
     GradientsApplied,
     LearningRateWritten,
     Loaded,
@@ -18,11 +19,13 @@ from ...observer.events import (
     OptimizerState,
     Owner,
     Stack,
+    StepEnded,
     VariablesKept,
     VariableWritten,
     WeightsCopied,
 )
 
+FROM_CONFIGURATION = {"from_config", "deserialize"}
 COUNT_AND_RATE = 2  # variables of an optimizer that remembers no gradients
 
 
@@ -70,6 +73,34 @@ def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
             yield observed("fm29", recording, replaced.location, message, proof)
 
 
+@rule("fm29", explains_divergence=False, after_end=True)
+def made_from_configuration(recording: Recording) -> Iterator[Finding]:
+    """Checks for a copy of a trained model that a new optimizer trains, made from the configuration of the one before."""
+    ended = recording.last(Ended)
+    for copy in recording.of(WeightsCopied):
+        updates = updates_of(recording, copy.target, after=copy)
+        trained = [e for e in (ended.optimizers if ended else ()) if {*copy.source} & {*e.trains}]
+        if not (updates and trained and copy.equal and is_left(recording, copy)):
+            continue
+        old, new = trained[-1], updates[0].optimizer
+        made_at = recording.location_of(min(new.variables, default=0))
+        is_made = bool(made_at) and bool(FROM_CONFIGURATION & {*called_at(made_at[0])})
+        is_alike = is_same_kind(old, new) and old.learning_rate == new.learning_rate
+        if is_made and old.steps and not new.steps and is_alike:
+            message = f"a configuration has no moments: a new optimizer replaces the one that was at step {old.steps}"
+            proof = f"the next update is step 0 of a new {old.kind}, for a copy of what the one before has trained"
+            yield observed("fm29", recording, made_at, message, proof)
+            return
+
+
+def is_left(recording: Recording, copy: WeightsCopied) -> bool:
+    """Tells whether no step is seen that trains the source of a copy any more; steps of a loop without a strategy are not."""
+    ended, after = recording.last(Ended), recording.of(StepEnded, after=copy)
+    looks = [each.values for each in (*after[:1], ended) if each]
+    found = [{v.number: v.sample for v in values if v.number in copy.source} for values in looks]
+    return all(each == found[0] for each in found)
+
+
 def is_new(recording: Recording, update: GradientsApplied) -> bool:
     """Tells whether this is an optimizer's first update, and it has nothing from a file.
 
@@ -101,15 +132,21 @@ def is_like(recording: Recording, old: OptimizerState, update: GradientsApplied)
     """Tells whether an optimizer goes on with the same training; with another number of variables, it is another one.
 
     After a restart it may begin at the rate at which the whole run began, and which the program has lowered since; or at
-    one that the program sets before each step. What has no more than its count and its rate, which an optimizer of Keras 2
-    does not list, remembers nothing.
+    one that the program sets before each step.
     """
     new = update.optimizer
-    remembers = len(old.variables) > min(COUNT_AND_RATE, len(new.variables))
-    is_same_kind = (old.kind, len(old.trains)) == (new.kind, len(new.trains))
     rates = {old.learning_rate, *rates_begun(recording.whole, old.kind)}
     is_expected = new.learning_rate in rates or is_rate_set(recording, update)
-    return remembers and is_same_kind and is_expected
+    return is_same_kind(old, new) and is_expected
+
+
+def is_same_kind(old: OptimizerState, new: OptimizerState) -> bool:
+    """Tells whether an optimizer is followed by one of its class that trains as many variables.
+
+    What has no more than its count and its rate, which an optimizer of Keras 2 does not list, remembers nothing.
+    """
+    remembers = len(old.variables) > min(COUNT_AND_RATE, len(new.variables))
+    return remembers and (old.kind, len(old.trains)) == (new.kind, len(new.trains))
 
 
 def rates_begun(
