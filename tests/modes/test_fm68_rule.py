@@ -1,4 +1,6 @@
-"""The examiner's rule for fm68: a loss that the program's own step reports, divided by the number of replicas."""
+"""The examiner's rule for fm68: a loss that the program's own step reports, divided or multiplied by the number of replicas."""
+
+from dataclasses import replace
 
 import pytest
 from recorded import found, modes, run, stack, strategy, values
@@ -33,17 +35,44 @@ def runs(tmp_path, name, of_one, of_many, text=PROGRAM, many=2, **fields):
 
 
 @pytest.mark.parametrize(
-    "name, many, value, line", [("loss", 2, 2.0, 3), ("loss", 4, 1.0, 3), ("val_loss", 2, 2.0, 7)]
+    "name, many, value, line",
+    [
+        ("loss", 2, 2.0, 3),
+        ("loss", 4, 1.0, 3),
+        ("val_loss", 2, 2.0, 7),
+        ("d_loss", 2, 2.0, 3),
+        ("loss", 2, 8.0, 3),
+        ("val_d_loss", 4, 16.0, 7),
+    ],
 )
 def test_a_part_of_the_loss(tmp_path, name, many, value, line):
     (finding,) = found(*runs(tmp_path, name, 4.0, value, many=many))
     assert (finding.mode, finding.line) == ("fm68", line)
-    assert f"4 on 1 and {value:g} on {many} devices" in str(finding.message)
+    assert f"{name} is 4 on 1 and {value:g} on {many} devices" in str(finding.message)
+    assert ("multiplied" in str(finding.message)) == ("Mean" in finding.fix) == (value > 4.0)
 
 
-@pytest.mark.parametrize("value", [4.0, 2.1, 0.0, 8.0])
+@pytest.mark.parametrize("value", [4.0, 2.1, 0.0, 7.9, 16.0])
 def test_other_losses(tmp_path, value):
     assert modes(*runs(tmp_path, "loss", 4.0, value)) == []
+
+
+RETURNED = PROGRAM.replace(
+    '{"loss": self.tracker.result()}', '{"loss": loss, "error": self.error.result()}'
+)
+
+
+def test_a_loss_in_a_dict_with_other_losses(tmp_path):
+    one, other = runs(tmp_path, "loss", 4.0, 8.0, text=RETURNED)
+    at = stack(tmp_path / "train.py", 10)
+    second = (Metric("error_loss", 1.0), Metric("error_loss", 2.0))
+    (finding,) = found(
+        *(
+            replace(each, events=(*each.events, MetricsReported(at, (more,), at)))
+            for each, more in zip((one, other), second)
+        )
+    )
+    assert (finding.line, "loss is 4 on" in str(finding.message)) == (4, True)
 
 
 def test_a_program_without_a_step_of_its_own(tmp_path):
@@ -60,9 +89,6 @@ def test_a_loss_of_zero_says_nothing(tmp_path):
 
 # A loss that Keras has for itself
 
-RETURNED = PROGRAM.replace(
-    '{"loss": self.tracker.result()}', '{"loss": loss, "error": self.error.result()}'
-)
 CHANGED = StepEnded(1, values({1: [0.5]}), (), (), ())
 
 

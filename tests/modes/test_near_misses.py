@@ -263,6 +263,9 @@ RECORDINGS = [
     near("fm68", "half a loss, in no step of the program",
          run(strategy(1), MetricsReported(OTHER, (Metric("loss", 1.0),), LINE), devices=1),
          run(strategy(2), MetricsReported(OTHER, (Metric("loss", 0.5),), LINE))),
+    near("fm68", "twice a loss, in no step of the program",
+         run(strategy(1), MetricsReported(OTHER, (Metric("a_loss", 1.0),), LINE), devices=1),
+         run(strategy(2), MetricsReported(OTHER, (Metric("a_loss", 2.0),), LINE))),
     near("fm68", "the same loss", run(strategy(1), reported(2.0), devices=1), run(strategy(2), reported(2.0))),
     near("fm47", "all workers that save", *[
         run(saved(), task=f"worker {n}", role=Role.TASK) for n in range(2)]),

@@ -1,4 +1,4 @@
-"""Checks fm68: the same training reports a loss that is divided by the number of replicas, by a step of the program's own."""
+"""Checks fm68: a step of the program's own reports a loss that is divided or multiplied by the number of replicas, or no loss."""
 
 import ast
 from collections.abc import Iterator
@@ -34,11 +34,20 @@ def part_of_loss(runs: Runs) -> Iterator[Finding]:
     if pair is None or any(each.one is pair[0] for each in runs.divergences):
         return
     (one, other), (few, many) = map(losses_of, pair), (each.replicas for each in pair)
-    for name in [name for name in one if is_near(other.get(name, 0.0), one[name] * few / many)]:
-        if line := line_of_report(pair[1], STEPS[name]):
-            step = f"`{STEPS[name]}` reports a loss that is divided by the number of replicas"
-            message = f"{step}: {one[name]:.6g} on {few} and {other[name]:.6g} on {many} devices"
-            yield compared(MODE, (few, many), line, message)
+    told: set[str] = set()  # a step says one thing of all losses that it reports
+    for name in reversed(one):
+        step = STEPS["val_loss" if name.startswith("val_") else "loss"]
+        is_part, is_sum = (
+            is_near(other.get(name, 0.0), one[name] * factor) for factor in (few / many, many / few)
+        )
+        line = line_of_loss(pair[1], step, name) or line_of_report(pair[1], step)
+        if (is_part or is_sum) and line and step not in told:
+            told.add(step)
+            done = "divided" if is_part else "multiplied"
+            says = f"`{step}` reports a loss that is {done} by the number of replicas"
+            values = f"{name} is {one[name]:.6g} on {few} and {other[name]:.6g} on {many} devices"
+            finding = compared(MODE, (few, many), line, f"{says}: {values}")
+            yield finding if is_part else replace(finding, fix=TRACKED)
 
 
 @rule(MODE, explains_divergence=False)
@@ -47,7 +56,7 @@ def never_updated(recording: Recording) -> Iterator[Finding]:
     metrics = [each for report in recording.of(MetricsReported) for each in report.metrics]
     for name, step in STEPS.items() if recording.finished and recording.of(StepEnded) else ():
         values = [each.value for each in metrics if each.name == name]
-        line = line_of_loss(recording, step)
+        line = line_of_loss(recording, step, "loss")
         if line and values and not any(values):
             message = f"`fit` reports not the loss that `{step}` returns, but a metric of Keras that the step does not update"
             proof = f"the weights have changed, and {name} is 0.0 in all {len(values)} reports"
@@ -55,19 +64,19 @@ def never_updated(recording: Recording) -> Iterator[Finding]:
 
 
 def losses_of(recording: Recording) -> dict[str, float]:
-    """Returns the losses of the first epoch that has them."""
+    """Returns the losses of the first epoch that has them, the last one first."""
     metrics = [each for report in recording.of(MetricsReported) for each in report.metrics]
-    return {each.name: each.value for each in reversed(metrics) if each.name in STEPS}
+    return {each.name: each.value for each in reversed(metrics) if each.name.endswith("loss")}
 
 
 def is_near(value: float, wanted: float) -> bool:
     return value != 0.0 and abs(value - wanted) <= NEAR * abs(wanted)
 
 
-def line_of_loss(recording: Recording, step: str) -> Stack:
-    """Returns the line of the program's own step that puts what is no result of a metric into a dict as its loss."""
+def line_of_loss(recording: Recording, step: str, name: str) -> Stack:
+    """Returns the line of the program's own step that puts what is no result of a metric into a dict as this loss."""
     for path, function in own_steps(recording, step):
-        for value in values_under(ast.walk(function), "loss"):
+        for value in values_under(ast.walk(function), name.removeprefix("val_")):
             if "result(" not in ast.unparse(value):
                 return (Frame(path, value.lineno, step),)
     return ()
