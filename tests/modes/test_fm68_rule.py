@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from recorded import found, modes, run, stack, strategy, values
-from strategy_clinic.observer.events import Metric, MetricsReported, Outcome, StepEnded
+from recorded import found, modes, run, stack, strategy, values, variable, written
+from strategy_clinic.observer.events import Metric, MetricsReported, Outcome, Owner, StepEnded
 
 PROGRAM = """\
 class Own(Model):
@@ -130,3 +130,57 @@ def test_a_loss_that_is_zero_in_all_epochs(tmp_path, name, line):
 )
 def test_a_loss_that_may_be_zero(tmp_path, change):
     assert modes(reports(tmp_path, **{"losses": [0.0, 0.0], **change})) == []
+
+
+# A metric of the loss that gets targets
+
+GUIDE = """\
+class Own(Model):
+    def train_step(self, data):
+        x, y = data
+        loss = self.compute_loss(x, y, self(x))
+        for metric in self.metrics:
+            metric.update_state(y, self(x))
+        return {metric.name: metric.result() for metric in self.metrics}
+"""
+UPDATE = "metric.update_state(y, self(x))"
+
+
+def updates_its_metrics(tmp_path, change, writer=Owner.METRIC, name="loss/total"):
+    path = tmp_path / "model.py"
+    path.write_text(GUIDE.replace(*change))
+    at = stack(path, 6, function="train_step")
+    return run(
+        variable(1, name=name, maker=Owner.METRIC), written(location=at, number=1, writer=writer)
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("", ""),
+        ("x, y = data", "(x, y), w = data, 1.0"),
+        ("x, y = data", "x, y, w = unpack_x_y_sample_weight(data)"),
+        ("metric.update", "self.compiled_metrics.update"),
+    ],
+    ids=["guide", "a tuple", "unpacked", "compiled_metrics"],
+)
+def test_targets_in_the_metric_of_the_loss(tmp_path, change):
+    (finding,) = found(updates_its_metrics(tmp_path, change))
+    assert (finding.mode, finding.line) == ("fm68", 6) and "one by one" in finding.fix
+
+
+@pytest.mark.parametrize(
+    "change, fields",
+    [
+        ((UPDATE, "metric.update_state(loss, y)"), {}),
+        ((UPDATE, "metric.update_state(loss) if metric.name == 'loss' else " + UPDATE), {}),
+        ((UPDATE, "metric.update_state(*values[metric.name])"), {}),
+        (("x, y = data", "x, y = self.losses_of(data)"), {}),
+        (("", ""), {"name": "mae/total"}),
+        (("", ""), {"writer": Owner.USER}),
+    ],
+    ids=["the loss", "one by one", "unknown", "computed", "another metric", "no metric"],
+)
+def test_a_metric_of_the_loss_that_may_be_right(tmp_path, change, fields):
+    assert modes(updates_its_metrics(tmp_path, change, **fields)) == []

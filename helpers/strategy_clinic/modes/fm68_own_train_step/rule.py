@@ -7,16 +7,22 @@ from dataclasses import replace
 from ...examiner.blame import (
     called_name,
     calls_in,
+    function_at,
     functions_named,
+    name_of,
+    names_in,
     nodes_of_file,
+    parameters,
     returns_in,
+    statement_at,
+    targets_of,
     values_under,
 )
 from ...examiner.findings import Finding
 from ...examiner.printed import program_files
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, compared, least_and_most, observed, rule, rule_of_runs
-from ...observer.events import Frame, MetricsReported, Stack, StepEnded
+from ...observer.events import Frame, MetricsReported, Owner, Stack, StepEnded, VariableWritten
 
 MODE = "fm68"
 STEPS = {"loss": "train_step", "val_loss": "test_step"}
@@ -25,6 +31,10 @@ TRACKED = (
     'make a `tf.keras.metrics.Mean(name="loss")` in `__init__`, update it in the step, on several replicas with '
     "`loss * tf.distribute.get_strategy().num_replicas_in_sync` if the loss is divided by the global batch, "
     "and return its `result()`"
+)
+ONE_BY_ONE = (
+    "update the metrics one by one: the one that is named `loss` with the loss, and the others with the targets and the "
+    "predictions"
 )
 
 
@@ -61,6 +71,37 @@ def never_updated(recording: Recording) -> Iterator[Finding]:
             message = f"`fit` reports not the loss that `{step}` returns, but a metric of Keras that the step does not update"
             proof = f"the weights have changed, and {name} is 0.0 in all {len(values)} reports"
             yield replace(observed(MODE, recording, line, message, proof), fix=TRACKED)
+
+
+@rule(MODE, explains_divergence=False)
+def updated_with_targets(recording: Recording) -> Iterator[Finding]:
+    """Checks for a metric of the loss that a step updates with the targets of its batch, as it does all other metrics."""
+    for written in recording.of(VariableWritten):
+        made, frame = recording.variable(written.number), next(iter(written.location), None)
+        is_of_loss = made and made.name.startswith("loss/") and written.writer is Owner.METRIC
+        if not made or not frame or not is_of_loss or frame.function not in STEPS.values():
+            continue
+        updates = [each for each in calls_in(statement_at(frame)) if is_update(each)]
+        given = [name_of(argument) for call in updates for argument in call.args[:1]]
+        if given and {*given} <= parts_of_batch(frame):
+            call = f"`{ast.unparse(updates[0])}`"
+            message = f"`{frame.function}` updates the metric of the loss by {call}: `fit` does not report the loss"
+            proof = f"{made.name} was written here, and `{given[0]}` is a part of the batch"
+            found = observed(MODE, recording, written.location, message, proof)
+            yield replace(found, fix=ONE_BY_ONE)
+            return
+
+
+def parts_of_batch(frame: Frame) -> set[str]:
+    """Returns the names that a function gives to parts of its arguments, other than to what it computes from them."""
+    step = function_at(frame)
+    batch = {*parameters(step)[1:]}
+    for each in ast.walk(step) if step else ():
+        if isinstance(each, ast.Assign) and batch & {*names_in(each.value)}:
+            calls = [called_name(call) for call in calls_in(each.value)]
+            is_part = all(name.startswith("unpack_") for name in calls)
+            batch |= targets_of(each) if is_part else set()
+    return batch
 
 
 def losses_of(recording: Recording) -> dict[str, float]:
@@ -101,4 +142,8 @@ def own_steps(recording: Recording, step: str) -> Iterator[tuple[str, ast.Functi
 
 
 def updates_loss(call: ast.Call) -> bool:
-    return called_name(call) == "update_state" and len(call.args) == 1
+    return is_update(call) and len(call.args) == 1
+
+
+def is_update(call: ast.Call) -> bool:
+    return called_name(call) == "update_state"
