@@ -18,7 +18,7 @@ from recorded import (
 )
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.findings import BeginWith
-from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.examiner.rule import Runs, mode_rules
 from strategy_clinic.observer.events import (
     Carries,
     ExceptionRaised,
@@ -260,3 +260,22 @@ def test_a_variable_that_was_made_again_after_a_restore(made_again, expected):
         variable(1), variable(9), PARTLY, *updates, ended(restored_before_build=(early,))
     )
     assert [mode for mode, _ in modes(recording)] == expected
+
+
+@pytest.mark.parametrize(
+    "kind, other, line",
+    [("Equal", "Round", 31), ("Equal", "Mul", 7), ("Mul", "Mul", 7)],
+    ids=["no way", "another way", "no end"],
+)
+def test_the_line_of_an_operation_without_gradient(tmp_path, kind, other, line):
+    path = tmp_path / "train.py"
+    path.write_text("\n" * 40)
+    here = stack(path, 7)
+    examples = [
+        Operation(n, each, stack(path, 31), (), Carries.EXAMPLES, False, None)
+        for n, each in enumerate((kind, other), 1)
+    ]
+    loss = Operation(0, "Mean", here, (1, 2), Carries.TOTAL, False, None)
+    nothing = GradientComputed(here, 2, 2, disconnected=(1, 2))
+    recording = run(LossTraced(here, (loss, *examples)), nothing)
+    assert mode_rules().blame["fm34"](recording, here)[0].line == line

@@ -18,6 +18,9 @@ FACTORS = {*QUOTIENTS, "Mul"}
 SUMS = {"AddV2", "Add", "AddN", "Sub"}
 # Operations whose result for a sum is not the sum of their results.
 BENDS = {"Sqrt", "Rsqrt", "Square", "Pow", "Exp", "Log", "Log1p", "Sigmoid", "Tanh", "Softplus"}
+# Operations of examples without a gradient: those that return no floating-point numbers, and those that round.
+ENDS = {"Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual", "ArgMax", "ArgMin"}
+ENDS |= {"Round", "Rint", "Floor", "Ceil"}
 NEAR = 1e-6  # of two constants that are equal
 
 
@@ -92,6 +95,15 @@ class Loss:
             else:
                 found += [source for source in self.sources(each) if source not in found]
         return cuts
+
+    def ends(self) -> list[Operation]:
+        """Returns the operations without a gradient through which all examples reach the loss; none if some come otherwise."""
+        found = [self.operations[0]]
+        for each in found:
+            if each.kind not in ENDS:
+                found += [source for source in self.sources(each) if source not in found]
+        examples = [each for each in found if each.carries is Carries.EXAMPLES]
+        return examples if all(each.kind in ENDS for each in examples) else []
 
     # Numbers
 

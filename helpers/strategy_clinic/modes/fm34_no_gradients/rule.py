@@ -64,7 +64,8 @@ def nothing_changes(recording: Recording) -> Iterator[Finding]:
         message = "no gradient of the loss reaches a weight: the optimizer changes nothing"
         without = f"{missing[0].missing} of {missing[0].gradients} gradients are None"
         proof = f"{made} updates have changed no weight, and {without}"
-        yield observed("fm34", recording, from_cut(located), message, proof)
+        line = line_of_stop(recording, located) or from_cut(located)
+        yield observed("fm34", recording, line, message, proof)
 
 
 def is_made_twice(recording: Recording) -> bool:
@@ -116,7 +117,7 @@ def lines_of(calls: Sequence[ast.Call], names: Collection[str]) -> list[int]:
 def loss_without_gradient(recording: Recording, stack: Stack) -> Stack:
     located = recording.last_incomplete_gradient or stack
     if located and "fit" in blame.called_at(located[0]):
-        return (*line_of_loss(located), *located)
+        return line_of_stop(recording, located) or (*line_of_loss(located), *located)
     differentiated = [blame.argument_name(frame, ("gradient",)) for frame in located[:1]]
     return (
         line_of_stop(recording, located)
@@ -129,11 +130,14 @@ def loss_without_gradient(recording: Recording, stack: Stack) -> Stack:
 
 
 def line_of_stop(recording: Recording, stack: Stack) -> Stack:
-    """Returns the only line that stops all gradients of what is differentiated here; nothing if others are missing, too."""
+    """Returns the only line that ends all gradients of what is differentiated here; nothing if others are missing, too."""
     computed = recording.of(GradientComputed)
-    here = [each for each in computed if each.location[:1] == stack[:1] and each.missing]
-    loss = loss_at(recording, stack) if here and here[-1].stopped == here[-1].disconnected else None
-    cuts = [each.location for each in loss.cuts() if each.location] if loss else []
+    here = [each for each in computed if each.location[:1] == stack[:1] and each.missing][-1:]
+    is_stopped = any(each.stopped == each.disconnected for each in here)
+    is_whole = is_stopped or any(each.missing == each.total and not each.stopped for each in here)
+    loss = loss_at(recording, stack) if is_whole else None
+    found = (loss.cuts() if is_stopped else loss.ends()) if loss else []
+    cuts = [each.location for each in found if each.location]
     return cuts[0] if len({each[0] for each in cuts}) == 1 else ()
 
 
