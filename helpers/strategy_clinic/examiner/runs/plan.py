@@ -156,19 +156,21 @@ class Plan:
     ) -> tuple[Recording, list[Recording] | None]:
         """Runs on the largest number first, since most failures show there, and on the others if they can be compared.
 
-        Up to `most` of the others go on beside the first run. Without others, None says that they may be why it failed.
+        Up to `most` of the others go on beside the first run, from when this makes several replicas. Without others, None says
+        that they may be why it failed.
         """
         *fewer, largest = counts
         with self.runs_beside(Role.COMPARED, fewer, most) as beside:
             first = self.run(Role.WATCHED, largest)
-            if not beside and self.sandbox.has(ONEDNN) and may_fail_by_onednn(first):
+            is_alone = not any(run.began for run in beside.values())
+            if is_alone and self.sandbox.has(ONEDNN) and may_fail_by_onednn(first):
                 first = self.without_onednn(first)
             self.cluster = requested_cluster(first)
             if not self.cluster and first.finished and first.replicas > 1:
                 self.tell_what_is_known()
                 done = self.wait_for(Role.COMPARED, beside)
             else:
-                is_clear = self.cluster or first.finished or not beside
+                is_clear = self.cluster or first.finished or is_alone
                 return first, [] if is_clear or is_error_of_a_mode(first) else None
         return first, [self.other_run(Role.COMPARED, count, done) for count in fewer]
 
@@ -392,7 +394,7 @@ class Plan:
         if self.stopped or diagnosis.stopped:
             return None
         inside = InsideSandbox(self.sandbox.program, steps_until(self.divergences))
-        inside.added, inside.tensorflow = self.sandbox.added, self.sandbox.tensorflow
+        inside.added, inside.first = self.sandbox.added, self.sandbox.first
         with inside:
             try:
                 return self.looked(inside, max(self.recordings[0].devices, USUAL_DEVICES))

@@ -26,8 +26,8 @@ from .children import (
     processes_of_run,
     unobserved_in_words,
 )
+from .first_run import FirstRun
 from .folder import PREFIX
-from .imported import ImportedTensorFlow
 from .process import RunningProcess, processors
 from .process_stacks import ENVIRONMENT, fatal_stacks, take_stacks
 from .program_spec import ProgramSpec
@@ -53,7 +53,7 @@ class Sandbox:
         self.program, self.processes, self.stopped = program, 0, False
         self.added: dict[str, str] = {}  # to the environment of the program
         self.running: RunningProcess | None = None  # the last one
-        self.tensorflow = ImportedTensorFlow(program)
+        self.first = FirstRun(program)
         self.share()
         self.files = workspace(program.folder, self.place)
         for name, text in program.edited:
@@ -113,7 +113,7 @@ class Sandbox:
             status, self.stopped = None, True
         finally:
             running.end()
-            self.tensorflow.is_over = True
+            self.first.is_over |= running.events == self.first.events
         return self.recording(running, role, devices, status)
 
     def start(
@@ -124,10 +124,10 @@ class Sandbox:
         events = self.shared / f"events-{self.processes}.jsonl"
         environment = {**self.environment(), **(more or {})}
         folder, server = str(self.folder), self.program.fork_server
-        if not server and self.tensorflow.first:
-            server = self.tensorflow.server(environment)
-        elif not server:
-            self.tensorflow.begin(events, environment, processors() > 1)
+        if self.first.events:
+            server = server or self.first.server(environment)
+        else:
+            self.first.begin(events, environment, processors() > 1)
         command = self.command(events, devices, options, bool(server))
         if server:  # in whose processes the first place becomes the program's folder
             paths = (str(self.packages), environment.get("PYTHONPATH"))

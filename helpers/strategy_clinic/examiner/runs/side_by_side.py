@@ -29,7 +29,7 @@ class RunBeside:
         self.sandbox = sandbox.twin(f"beside-{role.value}-{devices}")
         self.result: Recording | None = None
         self.ended = threading.Event()
-        self.discarded = False
+        self.began = self.discarded = False
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
         threading.Thread(target=self.watch_memory, daemon=True).start()
@@ -39,12 +39,19 @@ class RunBeside:
         try:
             with suppress(UserError):  # no room for the copy: the run is made alone, and says so
                 sandbox.files.restore(sandbox.files.initial)
-                while not (sandbox.tensorflow.is_known or self.discarded):
-                    time.sleep(BETWEEN_LOOKS)
-                if not self.discarded:
+                if self.is_needed():
+                    self.began = True
                     self.result = sandbox.run(self.role, self.devices)
         finally:
             self.ended.set()
+
+    def is_needed(self) -> bool:
+        """Waits until the first run makes several replicas; returns False if it never does, or this run is discarded."""
+        first = self.sandbox.first
+        while not (first.is_over or self.discarded or first.replicas > 1):
+            time.sleep(BETWEEN_LOOKS)
+            first.look()
+        return first.replicas > 1 and not self.discarded
 
     def watch_memory(self) -> None:
         while not self.ended.wait(BETWEEN_LOOKS):

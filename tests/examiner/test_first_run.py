@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 from strategy_clinic.examiner.recording import Role
-from strategy_clinic.examiner.runs import imported
-from strategy_clinic.examiner.runs.imported import is_this_python, replaces_modules
+from strategy_clinic.examiner.runs.first_run import is_this_python, replaces_modules
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.observer.events import Outcome, TensorFlowImported
@@ -76,8 +75,8 @@ def test_a_later_run_has_tensorflow_as_the_program_imports_it(spec, monkeypatch)
 
 def test_a_program_that_imports_none_starts_no_fork_server(spec, monkeypatch):
     begun = []
-    monkeypatch.setattr(imported.python_process, "begin_plain_fork_server", begun.append)
-    monkeypatch.setattr(imported.python_process, "plain_fork_server", begun.append)
+    monkeypatch.setattr(python_process, "begin_plain_fork_server", begun.append)
+    monkeypatch.setattr(python_process, "plain_fork_server", begun.append)
     with Sandbox(spec("print(1)\n")) as sandbox:
         runs = [sandbox.run(role, 1) for role in (Role.WATCHED, Role.REPEATED)]
     assert [run.outcome for run in runs] == [Outcome.FINISHED] * 2
