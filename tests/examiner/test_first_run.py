@@ -11,6 +11,7 @@ from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.observer.events import Outcome, TensorFlowImported
 from strategy_clinic.processes import python_process
+from thorough import thorough
 
 NAMES = ("KERAS_MAX_EPOCHS", "TF_ENABLE_ONEDNN_OPTS", "TF_CPP_MIN_LOG_LEVEL", "TMPDIR")
 SAYS_ITS_START = f"""\
@@ -47,7 +48,7 @@ print(Model.__module__)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("given", ["by the program", "to the examiner", "to a kernel"])
+@pytest.mark.parametrize("given", ["by the program", thorough("to the examiner"), "to a kernel"])
 def test_a_later_run_has_the_keras_of_the_first(spec, given):
     text = (
         KERAS if given == "by the program" else KERAS.replace("os.environ", "unused = {}; unused")
