@@ -5,7 +5,7 @@ It follows the operations that ran, so a function in another file, a closure or 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -88,22 +88,20 @@ class Loss:
 
     def cuts(self) -> list[Operation]:
         """Returns what stops gradients, the first on each way from the loss."""
-        found, cuts = [self.operations[0]], []
-        for each in found:
-            if each.kind in STOPS:
-                cuts.append(each)
-            else:
-                found += [source for source in self.sources(each) if source not in found]
-        return cuts
+        return [each for each in self.down_to(STOPS) if each.kind in STOPS]
 
     def ends(self) -> list[Operation]:
         """Returns the operations without a gradient through which all examples reach the loss; none if some come otherwise."""
+        examples = [each for each in self.down_to(ENDS) if each.carries is Carries.EXAMPLES]
+        return examples if all(each.kind in ENDS for each in examples) else []
+
+    def down_to(self, kinds: Collection[str]) -> list[Operation]:
+        """Returns the operations that lead to the loss, without those behind one of these kinds."""
         found = [self.operations[0]]
         for each in found:
-            if each.kind not in ENDS:
+            if each.kind not in kinds:
                 found += [source for source in self.sources(each) if source not in found]
-        examples = [each for each in found if each.carries is Carries.EXAMPLES]
-        return examples if all(each.kind in ENDS for each in examples) else []
+        return found
 
     # Numbers
 

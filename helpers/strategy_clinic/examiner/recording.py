@@ -18,6 +18,7 @@ from ..observer.events import (
     ExceptionRaised,
     GradientComputed,
     GradientsApplied,
+    Loaded,
     ModelCalled,
     ObserverFailed,
     OtherKerasUsed,
@@ -207,6 +208,10 @@ class Recording:
     @cached_property
     def written(self) -> frozenset[int]:
         return frozenset(write.number for write in self.of(VariableWritten))
+
+    @cached_property
+    def loaded(self) -> frozenset[int]:
+        return frozenset(number for load in self.of(Loaded) for number in load.variables)
 
     @cached_property
     def trained(self) -> frozenset[int]:

@@ -135,18 +135,22 @@ def lost(mode: str, holder: Holder) -> Rule:
     def check(runs: Runs) -> Steps:
         others = [each for each in runs.recordings if each.role is Role.COMPARED]
         for run, whole in resumed(runs.recordings):
-            for loss in losses(run, whole, others):
+            for loss in FOUND_BY[holder](run, whole, others):
                 if loss.holder is holder:
                     yield finding(run, loss.location, loss.message, loss.fix, mode)
 
     return Rule(mode, check, explains_divergence=False, last=True)
 
 
-def losses(run: Recording, whole: Recording, others: Sequence[Recording]) -> Iterator[Loss]:
-    """Yields the likeliest of the values of Python that a restart has lost, and how it comes to another learning rate."""
+def lost_value(run: Recording, whole: Recording, others: Sequence[Recording]) -> Iterator[Loss]:
+    """Yields the likeliest of the values of Python that a restart has lost."""
     values = without_unstable(lost_values(run, whole, not other_end(run, whole)), others)
     if values and has_consequence(run, whole, values):
         yield loss_of_value(run, values[0])
+
+
+def lost_rate(run: Recording, whole: Recording, others: Sequence[Recording]) -> Iterator[Loss]:
+    """Yields how a restart comes to another learning rate."""
     rate = other_rate(run, whole, others)
     if rate and rate.models_agree:
         kept = [each.held for each in rate.differing if is_best_value(each)]
@@ -159,13 +163,25 @@ def losses(run: Recording, whole: Recording, others: Sequence[Recording]) -> Ite
             yield Loss(Holder.RATE, write.location, what)
 
 
+FOUND_BY = {
+    Holder.PYTHON: lost_value,
+    Holder.BEST: lost_value,
+    Holder.RATE: lost_rate,
+    Holder.SCHEDULE: lost_rate,
+}
+
+
+def same_rate(one: float, other: float) -> bool:
+    return abs(one - other) <= SAME_RATE * abs(one)
+
+
 def writes_after_save(whole: Recording, rate: float) -> list[LearningRateWritten]:
     """Returns what sets this rate further down in a loop that saves."""
     return [
         write
         for save in whole.of(Saved)
         for write in whole.of(LearningRateWritten, after=save)
-        if abs(write.value - rate) <= SAME_RATE * abs(write.value)
+        if same_rate(write.value, rate)
         if in_one_loop(write.location, save.location)
         if write.location[0].line > save.location[0].line
     ]

@@ -69,7 +69,7 @@ def trained_on(recording: Recording, load: Loaded) -> list[OptimizerState]:
     """Returns the optimizers that have trained before a load and train after it, and whose slots nothing has changed."""
     writes = recording.of(VariableWritten)
     changed = {each.number for each in writes if each.writer in (Owner.USER, Owner.CHECKPOINT)}
-    changed |= {number for each in recording.of(Loaded) for number in each.variables}
+    changed |= recording.loaded
     ended = recording.last(Ended)
     # One that the program has dropped since is not there at the end; its first update after the load is.
     later = {each.optimizer.variables[:1] for each in recording.of(GradientsApplied, after=load)}

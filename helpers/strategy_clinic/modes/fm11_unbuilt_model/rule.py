@@ -9,7 +9,6 @@ from ...examiner.rule import blames, line_of, names, observed, rule
 from ...observer.events import (
     ExceptionRaised,
     GradientsApplied,
-    Loaded,
     ModelCalled,
     Stack,
     UnbuiltModelRead,
@@ -63,8 +62,7 @@ def calls_of(recording: Recording, early: UnbuiltModelRead) -> list[ModelCalled]
 
 
 def changed_variables(recording: Recording) -> frozenset[int]:
-    loaded = (number for load in recording.of(Loaded) for number in load.variables)
-    return recording.trained.union(recording.written, loaded)
+    return recording.trained | recording.written | recording.loaded
 
 
 def empty_reads(recording: Recording) -> list[UnbuiltModelRead]:

@@ -139,7 +139,9 @@ def used_in_training(recording: Recording, clone: WeightsCopied) -> Iterator[Sho
                 "the clone of a model that has learnt keeps random ones",
                 GIVE_WEIGHTS,
                 (
-                    *(place, " calls it in the training of another model, at ", at),
+                    place,
+                    " calls it in the training of another model, at ",
+                    at,
                     ", and nothing has filled or trained it",
                 ),
             )
@@ -294,9 +296,8 @@ def is_given_values(recording: Recording, numbers: tuple[int, ...]) -> bool:
 
 def loaded(recording: Recording) -> set[int]:
     """Returns the variables that get values from files."""
-    loads = [each.variables for each in recording.of(Loaded)]
-    loads += [each.variables for each in recording.of(CheckpointRestored)]
-    return {number for numbers in loads for number in numbers}
+    restores = recording.of(CheckpointRestored)
+    return {*recording.loaded, *(number for each in restores for number in each.variables)}
 
 
 def uses_any(recording: Recording, calls: list[ModelCalled]) -> bool:

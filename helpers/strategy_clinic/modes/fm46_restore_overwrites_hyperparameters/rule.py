@@ -7,7 +7,7 @@ from ...examiner.blame import called_name, calls_in, from_maker, statement_at
 from ...examiner.findings import Finding
 from ...examiner.history import first_updates, saves_to, updates_by
 from ...examiner.recording import Recording
-from ...examiner.restarts import Holder, lost
+from ...examiner.restarts import Holder, lost, same_rate
 from ...examiner.rule import line_of, observed, rule
 from ...observer.events import (
     LearningRateRead,
@@ -21,7 +21,6 @@ from ...observer.events import (
     VariableWritten,
 )
 
-SAME = 1e-6  # relative
 RATE_WORDS = {"learning_rate", "lr"}
 
 
@@ -82,11 +81,9 @@ def is_assigned(read: LearningRateRead) -> bool:
 def is_beside(write: LearningRateWritten, restored: LearningRateRestored) -> bool:
     """Tells whether another line of one call of a function sets a rate."""
     one, other = write.location, restored.location
-    return (
-        bool(one and other)
-        and one[0] != other[0]
-        and ((one[0].scope, one[1:]) == (other[0].scope, other[1:]))
-    )
+    if not one or not other or one[0] == other[0]:
+        return False
+    return (one[0].scope, one[1:]) == (other[0].scope, other[1:])
 
 
 def saves_restored(
@@ -96,10 +93,6 @@ def saves_restored(
     loads = [each for each in recording.of(Loaded) if each.location == restored.location]
     until = restored if saver is recording else None
     return saves_to(saver, *(recording.absolute(load.path) for load in loads), until=until)
-
-
-def same_rate(one: float, other: float) -> bool:
-    return abs(one - other) <= SAME * abs(one)
 
 
 def was_constant(recording: Recording, restored: LearningRateRestored) -> bool:
@@ -135,8 +128,9 @@ def is_rate_set(recording: Recording) -> bool:
 
 def is_rate(made: VariableMade | None) -> bool:
     """Tells whether a variable is a number of an optimizer with a fraction; the count of steps has none."""
-    is_own = made is not None and made.maker is Owner.OPTIMIZER
-    return made is not None and is_own and made.shape == () and "float" in made.dtype
+    if made is None or made.maker is not Owner.OPTIMIZER:
+        return False
+    return made.shape == () and "float" in made.dtype
 
 
 def is_given_rate(recording: Recording, restored: LearningRateRestored) -> bool:

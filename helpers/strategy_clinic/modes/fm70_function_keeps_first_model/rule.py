@@ -10,7 +10,6 @@ from ...examiner.rule import line_of, observed, rule
 from ...observer.events import (
     Frame,
     GradientsApplied,
-    Loaded,
     Owner,
     Stack,
     StepsCounted,
@@ -29,7 +28,7 @@ def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
     if not whole or not any(each.graph_calls for each in run.of(StepsCounted)):
         return
     filled = {each.number for each in run.of(VariableWritten) if each.writer is Owner.USER}
-    filled |= {number for each in run.of(Loaded) for number in each.variables}
+    filled |= run.loaded
     updates = run.of(GradientsApplied)
     used = run.trained.union(*(each.optimizer.variables for each in updates))
     used |= {part for each in used if (one := run.variable(each)) for part in one.parts}
