@@ -345,6 +345,14 @@ def test_a_fork_server_stays_as_long_as_the_kernel_that_started_it(own_servers):
     assert until(lambda: not path.exists())
 
 
+def test_a_fork_server_stays_as_long_as_somebody_asks_for_it(own_servers):
+    path = Path(forkserver.ensure(os.environ, idle=1.0))
+    for _ in range(6):
+        time.sleep(0.4)
+        assert forkserver.running(os.environ)
+    assert until(lambda: not path.exists())
+
+
 def test_its_socket_is_in_a_folder_of_this_user_alone(tmp_path, monkeypatch):
     assert forkserver.private_folder(os.environ).stat().st_mode & 0o077 == 0
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))

@@ -83,7 +83,7 @@ class Child:
 
 
 class Server:
-    """Forks for every client, and ends when neither a child nor the process `beside` has run for `idle` seconds."""
+    """Forks for every client, and ends when nobody has asked for `idle` seconds while no child and no process `beside` ran."""
 
     def __init__(self, path: str, idle: float, beside: int = 0):
         self.idle, self.beside, self.children = idle, Path(f"/proc/{beside}"), list[Child]()
@@ -97,9 +97,10 @@ class Server:
     def serve(self) -> None:
         last_used = time.monotonic()
         while time.monotonic() - last_used < self.idle:
-            for selected, _ in self.selector.select(timeout=0.5):
+            ready = self.selector.select(timeout=0.5)
+            for selected, _ in ready:
                 selected.data()
-            if self.children or self.beside.exists():
+            if ready or self.children or self.beside.exists():
                 last_used = time.monotonic()
 
     def accept(self) -> None:

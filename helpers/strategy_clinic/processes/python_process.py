@@ -16,7 +16,9 @@ try:
 except ImportError:  # installed without it, or on a system that cannot fork
     beside = client = kernelspec = None  # type: ignore[assignment]  # all are None where one is
 
-UNUSED = 2.0  # seconds without a process after which a plain fork server ends, if whoever began it has ended, too
+# Seconds without a process after which a plain fork server ends, if whoever began it has ended, too: the next examination
+# may use it.
+UNUSED = 20.0
 
 # Of the environment, what other people's code may read: it may hold keys and passwords.
 KEPT = (
@@ -70,7 +72,7 @@ def begin_plain_fork_server(environment: Mapping[str, str]) -> None:
 def plain_fork_server(environment: Mapping[str, str]) -> str | None:
     """Returns a fork server that has TensorFlow imported in this environment and has set nothing, when it is ready.
 
-    It ends soon after this process. Returns None where there can be none.
+    It ends some seconds after this process. Returns None where there can be none.
     """
     if client:
         with contextlib.suppress(client.NoForkServer):
