@@ -8,10 +8,12 @@ from strategy_clinic.examiner.findings import Replace
 from strategy_clinic.examiner.recording import Recording, Role
 from strategy_clinic.examiner.rule import ModeRules, Runs, mode_rules
 from strategy_clinic.observer.events import (
+    Definition,
     Ended,
     Frame,
     GradientsApplied,
     Loaded,
+    ModelCompiled,
     OmittedVariable,
     OptimizerState,
     Outcome,
@@ -108,6 +110,14 @@ def state(**changes):
 
 def updated(location=OTHER, gradients=2, **changes):
     return GradientsApplied(location, gradients, 0, state(**changes))
+
+
+def compiled(location, *definitions):
+    return ModelCompiled(location, 1, definitions=definitions)
+
+
+def defined(use, path, line, function, name=""):
+    return Definition(use, name or function, Frame(str(path), line, function))
 
 
 def ended(entries=(), **changes):

@@ -7,6 +7,8 @@ from recorded import (
     LINE,
     OTHER,
     answering,
+    compiled,
+    defined,
     ended,
     modes,
     run,
@@ -31,6 +33,7 @@ from strategy_clinic.observer.events import (
     RestoredBeforeBuild,
     StepEnded,
     StepsCounted,
+    Use,
     VariableRead,
 )
 
@@ -58,7 +61,8 @@ def test_the_loss_of_a_model_that_is_compiled(tmp_path):
         "model.fit(x, y)\n"
     )
     gradient = GradientComputed(stack(path, 5), 2, 2)
-    assert modes(run(gradient, RAISED, outcome=Outcome.RAISED)) == [("fm34", 2)]
+    own = compiled(stack(path, 4), defined(Use.LOSS, path, 1, "loss"))
+    assert modes(run(own, gradient, RAISED, outcome=Outcome.RAISED)) == [("fm34", 2)]
 
 
 @pytest.mark.parametrize("operation, line", [("round", 2), ("cast", 5), ("relu", 5)])

@@ -4,12 +4,12 @@ from dataclasses import replace
 from importlib import import_module
 
 import pytest
-from recorded import LINE, OTHER, found, modes, run, stack, strategy
+from recorded import LINE, OTHER, compiled, defined, found, modes, run, stack, strategy
 from strategy_clinic.examiner.divergence import Divergence
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
-from strategy_clinic.observer.events import Metric, MetricsReported, Outcome, StepEnded
+from strategy_clinic.observer.events import Metric, MetricsReported, Outcome, StepEnded, Use
 
 rule = import_module("strategy_clinic.modes.fm44_fit_reports_another_number.rule")
 
@@ -74,13 +74,11 @@ def test_a_loss_by_another_name(apart, expected):
 )
 def test_a_small_difference_of_what_the_program_computes(tmp_path, name, value, loss, expected):
     path = tmp_path / "train.py"
-    path.write_text("def error(y, p):\n    return mean(y - p)\nmodel.compile(metrics=[error])\n")
-    compiled_at = {"compiled_at": stack(path, 3)}
-    one = replace(reported(**{name: 2.0}), **compiled_at)
-    assert (
-        modes(*on_two(one, replace(reported(**{name: value}, loss=loss), **compiled_at)))
-        == expected
-    )
+    path.write_text("def error(y, p):\n    return mean(y - p)\n")
+    own = compiled(LINE, defined(Use.METRIC, path, 1, "error"))
+    one, other = on_two(reported(**{name: 2.0}), reported(**{name: value}, loss=loss))
+    runs = [replace(each, events=(own, *each.events)) for each in (one, other)]
+    assert modes(*runs) == expected
 
 
 def test_a_metric_that_differs_in_a_later_epoch():
@@ -131,78 +129,67 @@ def test_runs_on_the_same_devices_are_not_compared():
 
 
 PROGRAM = """\
-def make(rate, metrics):
-    model = Model(rate)
-    model.compile(Adam(rate), "mse", metrics=metrics)
-    return model
-def main():
-    model = make(0.1, [rmse])
-def other(rate):
-    model = Model()
-    model.compile(Adam(rate), "mse", metrics=[rmse])
-def calling():
-    other(0.1)
-def accuracy(labels, outputs):
+def f1(labels, outputs):
     return mean(labels, outputs)
-"""
-
-
-@pytest.mark.parametrize(
-    "lines, metric, line",
-    [([9, 11], "rmse", 9), ([9, 11], "val_accuracy", 13)],
-    ids=["written", "returned in this file"],
-)
-def test_the_line_is_the_one_that_returns_or_names_the_metric(tmp_path, lines, metric, line):
-    path = tmp_path / "train.py"
-    path.write_text(PROGRAM)
-    assert rule.from_metrics(stack(path, *lines), metric, [str(path)])[0].line == line
-
-
-CLASSES = """\
-class F1(Metric):
+class Recall(Metric):
     def update_state(self, labels, outputs):
         return None
+    @property
     def result(self):
         return self.hits / self.named
-class Recall(Metric):
-    def result(self):
-        return self.hits
-model.compile("sgd", metrics=[F1(), Recall()])
-model.compile("sgd", metrics=[F1(name="score")])
-model.compile("sgd", metrics=[Unknown()])
-"""
-
-
-@pytest.mark.parametrize(
-    "line, metric, blamed",
-    [(9, "f1", 5), (9, "val_recall", 8), (9, "other", 9), (10, "score", 5), (11, "f1", 11)],
-)
-def test_a_class_of_the_program_is_blamed_where_it_returns_its_result(
-    tmp_path, line, metric, blamed
-):
-    path = tmp_path / "train.py"
-    path.write_text(CLASSES)
-    assert rule.from_metrics(stack(path, line), metric, [str(path)])[0].line == blamed
-
-
-OWN_STEP = """\
 class Tagger(Model):
     def __init__(self):
-        self.f1 = Mean(name="f1")
+        self.f2 = Mean(name="f2")
     def test_step(self, batch):
-        logs = {"recall": recall(batch)}
+        logs = {"depth": depth(batch)}
         logs["f1 of words"] = of_words(batch)
         return logs
-model = Tagger()
-model.compile(Adam())
-print(history["recall"])
+other = Mean(name="other")
+model.compile(
+    Adam(),
+    metrics=[f1, Recall()],
+)
 """
 
 
 @pytest.mark.parametrize(
-    "metric, line", [("val_f1", 3), ("recall", 5), ("val_f1 of words", 6), ("other", 9)]
+    "metric, line",
+    [
+        ("f1", 2),
+        ("val_f1", 2),
+        ("tags_f1", 2),
+        ("recall", 8),
+        ("val_f2", 11),
+        ("depth", 13),
+        ("val_f1 of words", 14),
+        ("other", 19),
+        ("none", 19),
+    ],
 )
-def test_what_a_step_of_the_program_reports_is_blamed_where_it_has_its_name(tmp_path, metric, line):
+def test_the_line_is_the_one_that_computes_the_metric(tmp_path, metric, line):
     path = tmp_path / "train.py"
-    path.write_text(OWN_STEP)
-    assert rule.from_metrics(stack(path, 9), metric, [str(path)])[0].line == line
+    path.write_text(PROGRAM)
+    own = (
+        defined(Use.METRIC, path, 1, "f1"),
+        defined(Use.METRIC, path, 6, "result", "recall"),
+        defined(Use.STEP, path, 12, "test_step"),
+    )
+    at = stack(path, 17)
+    elsewhere = compiled(stack(path, 3), defined(Use.METRIC, path, 4, "update_state", "none"))
+    assert rule.from_metrics(run(compiled(at, *own), elsewhere), at, metric)[0].line == line
+
+
+def test_a_metric_without_a_name_is_the_only_one(tmp_path):
+    """Its class may give its objects a name that Keras changes."""
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    at = stack(path, 17)
+    own = compiled(at, defined(Use.METRIC, path, 6, "result", "recall"))
+    assert rule.from_metrics(run(own), at, "recall_1")[0].line == 8
+
+
+def test_a_metric_that_is_a_lambda_is_on_its_line(tmp_path):
+    at = stack(tmp_path / "train.py", 3)
+    own = compiled(at, defined(Use.METRIC, tmp_path / "metrics.py", 5, "<lambda>"))
+    (line, *_) = rule.from_metrics(run(own), at, "<lambda>")
+    assert (line.path, line.line) == (str(tmp_path / "metrics.py"), 5)

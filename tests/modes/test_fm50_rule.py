@@ -1,5 +1,7 @@
 """The examiner's rule for fm50: an optimizer that clips the gradients of each replica before they are added."""
 
+from dataclasses import replace
+
 import pytest
 from divergent_programs import FIT, LOOP, optimizer
 from edited_programs import edited, examined
@@ -13,9 +15,9 @@ NO_OWN_CLIPPING = (Replacement.NO_OWN_CLIPPING,)
 LIMITS = "clipnorm", "global_clipnorm", "clipvalue"
 
 
-def clipping(value, devices, location=None, **limits):
-    where = {"location": location} if location else {}
-    return trained(value, updated(**where, **(limits or {"clipnorm": 0.5})), devices=devices)
+def clipping(value, devices, made_at=(), **limits):
+    update = updated(**(limits or {"clipnorm": 0.5}))
+    return trained(value, replace(update, made_at=made_at), devices=devices)
 
 
 def reported(one, other, answers):
@@ -38,9 +40,9 @@ def test_it_is_no_fault_of_the_program():
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_the_line_that_gives_an_optimizer_its_limit(tmp_path, limit):
-    path = tmp_path / "train.py"
-    path.write_text(f"x = Adam(0.1)\noptimizer = SGD(\n    0.1, {limit}=0.5\n)\nmodel.fit(x)\n")
-    runs = clipping(0.9, 1), clipping(0.8, 2, stack(path, 5))
+    path = tmp_path / "optimizers.py"
+    path.write_text(f"def make():\n    return SGD(\n        0.1, {limit}=0.5\n    )\n")
+    runs = clipping(0.9, 1), clipping(0.8, 2, stack(path, 2))
     other = runs[1]
     # The first update is the one of `trained`, which clips nothing.
     assert reported(runs[0], other, {NO_CLIPPING: (0.7, 0.7)})[0] == [("fm50", 3)]

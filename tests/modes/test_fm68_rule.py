@@ -3,8 +3,21 @@
 from dataclasses import replace
 
 import pytest
-from recorded import found, modes, run, stack, strategy, values, variable, written
-from strategy_clinic.observer.events import Metric, MetricsReported, Outcome, Owner, StepEnded
+from recorded import (
+    compiled,
+    defined,
+    found,
+    modes,
+    run,
+    stack,
+    strategy,
+    values,
+    variable,
+    written,
+)
+from strategy_clinic.observer.events import Metric, MetricsReported, Outcome, Owner, StepEnded, Use
+
+STEPS = "train_step", "test_step"
 
 PROGRAM = """\
 class Own(Model):
@@ -23,15 +36,23 @@ model.fit(data)
 def runs(tmp_path, name, of_one, of_many, text=PROGRAM, many=2, **fields):
     path = tmp_path / "train.py"
     path.write_text(text)
-    at = stack(path, 10)
+    at, own = stack(path, 10), steps_in(path)
 
     def reported(value):
         return MetricsReported(at, (Metric(name, value),), at)
 
     return (
-        run(strategy(1), reported(of_one), devices=1),
-        run(strategy(many), reported(of_many), devices=many, **fields),
+        run(strategy(1), own, reported(of_one), devices=1),
+        run(strategy(many), own, reported(of_many), devices=many, **fields),
     )
+
+
+def steps_in(path):
+    """Returns the event of a model that has the functions of a file instead of Keras's steps."""
+    lines = enumerate(path.read_text().splitlines(), 1)
+    names = [(number, line.split("(")[0].split()[1]) for number, line in lines if " def " in line]
+    steps = [defined(Use.STEP, path, *each) for each in names if each[1] in STEPS]
+    return compiled(stack(path, 9), *steps)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +118,7 @@ def reports(tmp_path, losses, name="loss", text=RETURNED, step=CHANGED, **fields
     path.write_text(text)
     at = stack(path, 10)
     reported = [MetricsReported(at, (Metric(name, value),), at) for value in losses]
-    return run(*([step] if step else []), *reported, **fields)
+    return run(steps_in(path), *([step] if step else []), *reported, **fields)
 
 
 @pytest.mark.parametrize("name, line", [("loss", 4), ("val_loss", 7)])

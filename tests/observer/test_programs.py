@@ -927,3 +927,54 @@ def test_an_optimizer_of_keras_3_that_accumulates_gradients_counts_its_updates(r
     assert not watched.of(events.ObserverFailed)
     (ended,) = watched.of(events.Ended)
     assert [each.steps for each in ended.optimizers] == [2], watched.error
+
+
+PARTS = """
+import tensorflow as tf
+
+@tf.function
+def share(labels, outputs):
+    return tf.reduce_mean(labels * outputs)
+
+def scaled(labels, outputs, factor):
+    return factor * (labels - outputs) ** 2
+
+def make():
+    return tf.keras.optimizers.SGD(0.1, clipnorm=1.0, gradient_accumulation_steps=2)
+
+class Own(tf.keras.Sequential):
+    def train_step(self, data):
+        return super().train_step(data)
+"""
+USES_PARTS = """
+import functools
+import tensorflow as tf
+import parts
+
+model = parts.Own([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+loss = functools.partial(parts.scaled, factor=2.0)
+model.compile(parts.make(), loss, metrics=["mae", parts.share])
+model.fit(tf.ones((4, 2)), tf.ones((4, 1)), verbose=0)
+"""
+
+
+@pytest.mark.slow
+def test_what_a_model_uses_is_found_in_another_file(run):
+    watched = run(USES_PARTS, parts=PARTS)
+    (compiled,) = watched.of(events.ModelCompiled)
+    own = [
+        (each.use, each.name, each.location.line, each.location.function)
+        for each in compiled.definitions
+    ]
+    assert own == [
+        (events.Use.LOSS, "", 8, "scaled"),
+        (events.Use.METRIC, "share", 4, "share"),
+        (events.Use.STEP, "train_step", 15, "train_step"),
+    ]
+    assert {Path(each.location.path).name for each in compiled.definitions} == {"parts.py"}
+    (update,) = watched.of(events.GradientsApplied)
+    assert [(Path(each.path).name, each.line) for each in update.made_at] == [
+        ("parts.py", 12),
+        ("train.py", 8),
+    ]
+    assert update.accumulated == 2

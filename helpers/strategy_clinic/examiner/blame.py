@@ -108,6 +108,16 @@ def function_at(frame: Frame) -> Function | None:
     return next(reversed(functions_around(frame)), None)
 
 
+def function_defined(frame: Frame) -> Function | None:
+    """Returns the function that begins on this line, with its decorators if it has some."""
+    functions: tuple[Function, ...] = nodes_of_file(frame.path, Function)
+    for each in functions:
+        first = min(node.lineno for node in (each, *each.decorator_list))
+        if (first, each.name) == (frame.line, frame.function):
+            return each
+    return None
+
+
 def functions_named(nodes: Iterable[ast.AST], *names: str) -> list[ast.FunctionDef]:
     return [each for each in nodes if isinstance(each, ast.FunctionDef) and each.name in names]
 

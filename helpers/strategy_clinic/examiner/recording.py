@@ -14,12 +14,14 @@ from ..observer.events import (
     BatchTaken,
     DatasetBatched,
     DatasetFromFunction,
+    Definition,
     Event,
     ExceptionRaised,
     GradientComputed,
     GradientsApplied,
     Loaded,
     ModelCalled,
+    ModelCompiled,
     ObserverFailed,
     OtherKerasUsed,
     Outcome,
@@ -29,6 +31,7 @@ from ..observer.events import (
     Stack,
     Started,
     StrategyMade,
+    Use,
     VariableMade,
     VariableSharedCentrally,
     VariableWritten,
@@ -265,6 +268,15 @@ class Recording:
     def last_incomplete_gradient(self) -> Stack:
         """Returns where a gradient was last computed of which a part is None."""
         return next((each.location for each in self.of(GradientComputed)[::-1] if each.missing), ())
+
+    # Models
+
+    def definitions(self, use: Use, compiled_at: Stack = ()) -> list[Definition]:
+        """Returns the functions of the program's that models use for this, or the models that one line compiles."""
+        compiled = self.of(ModelCompiled)
+        chosen = [each for each in compiled if each.location == (compiled_at or each.location)]
+        found = {each: None for model in chosen for each in model.definitions if each.use is use}
+        return [*found]
 
     # Replicas
 

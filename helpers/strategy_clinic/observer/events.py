@@ -81,6 +81,14 @@ class SaveKind(enum.Enum):
     ARRAYS = "arrays"  # numpy.savez
 
 
+class Use(enum.Enum):
+    """For what a model is given a function."""
+
+    LOSS = "loss"
+    METRIC = "metric"
+    STEP = "step"  # that its class has instead of Keras's
+
+
 class Frame(typing.NamedTuple):
     """A line of the program's own code on the call stack."""
 
@@ -164,6 +172,15 @@ class OptimizerState:
 class Metric:
     name: str
     value: float
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function of the program's that a model uses."""
+
+    use: Use
+    name: str  # under which Keras reports a metric, or that of the step
+    location: Frame  # its first line: of its decorators, if it has some
 
 
 @dataclass(frozen=True)
@@ -420,6 +437,8 @@ class GradientsApplied(LocatedEvent):
     gradients: int
     missing: int  # of them None
     optimizer: OptimizerState
+    made_at: Stack = ()  # where the optimizer was made
+    accumulated: int = 1  # gradients that the optimizer adds up for each update
 
 
 @dataclass(frozen=True)
@@ -652,6 +671,7 @@ class ModelCompiled(LocatedEvent):
     steps_per_execution: int  # 0 where it is no number, such as "auto"
     variables: tuple[int, ...] = ()  # that the model had
     made_outside: Stack = ()  # where it was made, if that was outside every scope
+    definitions: tuple[Definition, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from .context import Context
+from .definitions import definitions
 from .events import (
     DataRanOut,
     FitOverran,
@@ -171,7 +172,9 @@ class KerasModels:
         steps, stack = call["steps_per_execution"], self.context.provenance.stack()
         numbers = self.variables.numbers_of(call.owner.variables if call.owner.built else ())
         known, outside = steps if isinstance(steps, int) else 0, self.made_outside.get(call.owner)
-        self.context.emit(ModelCompiled(stack, known, numbers, outside or ()))
+        given = {**call.bound.arguments, **call.bound.arguments.get("kwargs", {})}
+        own = tuple(definitions(call.owner, given, self.context.provenance.is_own))
+        self.context.emit(ModelCompiled(stack, known, numbers, outside or (), own))
 
     def compiled(self, _: Any, call: Call) -> None:
         self.compiled_at[call.owner] = self.context.provenance.stack()

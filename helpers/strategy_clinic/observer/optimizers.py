@@ -17,6 +17,7 @@ from .events import (
     OptimizerReplaced,
     OptimizerState,
     Sample,
+    Stack,
     TrainableLeftOut,
     UsedOptimizerCompiled,
 )
@@ -59,6 +60,7 @@ class Optimizers:
         self.stopped_gradients = StoppedGradients(context, variables)
         self.used: dict[int, Used] = {}  # by serial number
         self.before: dict[int, dict[int, Sample]] = {}  # values of what they train, before they did
+        self.made_at: IdentityMap[Stack] = IdentityMap()
         self.first_steps: dict[int, int] = {}  # that they had taken when they were first used
         self.after_training: IdentityMap[dict[int, Sample]] = IdentityMap()  # values by model
 
@@ -79,6 +81,7 @@ class Optimizers:
     def watch_keras(self, keras: Any) -> None:
         wrap = self.context.patches.wrap
         kind = keras.optimizers.Optimizer
+        self.context.patches.wrap_new(kind, self.made)
         wrap(kind, "apply_gradients", before=self.pairs_applied, listed="grads_and_vars")
         if hasattr(kind, "apply"):
             wrap(kind, "apply", before=self.gradients_applied)
@@ -92,6 +95,9 @@ class Optimizers:
             after=self.rates_restored,
             group="rates",
         )
+
+    def made(self, optimizer: Any) -> None:
+        self.made_at[optimizer] = self.context.provenance.stack()
 
     # States
 
@@ -209,7 +215,11 @@ class Optimizers:
             self.first_steps.setdefault(serial, state.steps)
             missing = sum(gradient is None for gradient in gradients)
             stack = self.context.provenance.stack()
-            self.context.emit(GradientsApplied(stack, len(gradients), missing, state))
+            made_at = self.made_at.get(optimizer) or ()
+            accumulated = getattr(optimizer, "gradient_accumulation_steps", None) or 1
+            self.context.emit(
+                GradientsApplied(stack, len(gradients), missing, state, made_at, accumulated)
+            )
 
     def fitted(self, _: Any, call: Call) -> None:
         self.after_training[call.owner] = self.variables.trained_values(call.owner)

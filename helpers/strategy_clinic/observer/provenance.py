@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import site
 import sys
 import sysconfig
 import threading
 import traceback
-from collections.abc import Iterable
 from importlib.machinery import PathFinder
 from types import CodeType, FrameType
 from typing import Any
@@ -44,9 +44,9 @@ class Provenance:
     def __init__(self) -> None:
         self.script = ""  # which is the program's, even if it lies in this package
         self.package: tuple[str, ...] = ()  # the folders of the package that is run by `-m`
-        self.sites = folders(site_folders())
+        self.sites = folders(tuple(site_folders()))
         self.standard_library = folders(
-            [sysconfig.get_path("stdlib"), os.path.dirname(os.__file__)]
+            (sysconfig.get_path("stdlib"), os.path.dirname(os.__file__))
         )
         self.origins: dict[str, tuple[bool, Owner | None]] = {}
         self.replica_caller: Stack = ()  # the lines that led to the last `strategy.run`
@@ -71,7 +71,7 @@ class Provenance:
             return
         spec = PathFinder.find_spec(program[1].partition(".")[0], [os.getcwd(), *sys.path[1:]])
         if spec is not None and spec.submodule_search_locations:
-            self.package = folders(spec.submodule_search_locations)
+            self.package = folders(tuple(spec.submodule_search_locations))
         elif spec is not None and spec.origin:
             self.script = os.path.abspath(spec.origin)
 
@@ -97,7 +97,8 @@ class Provenance:
         if os.path.abspath(filename) == self.script or filename.startswith(self.package):
             return Owner.USER
         packages = folders(package_folders())
-        for path in {os.path.abspath(filename), os.path.realpath(filename)}:
+        for resolved in (os.path.abspath, os.path.realpath):
+            path = resolved(filename)
             roots = [root for root in (*packages, *self.sites) if path.startswith(root)]
             if roots:
                 root = max(roots, key=len)
@@ -198,14 +199,15 @@ def site_folders() -> list[str]:
     return [*installed, *site.getsitepackages(), site.getusersitepackages(), *on_path]
 
 
-def package_folders() -> list[str]:
+def package_folders() -> tuple[str, ...]:
     """Returns the folders of this package and of the libraries that are watched, as far as they are imported."""
     modules = [sys.modules.get(name) for name in PACKAGES]
     files = [getattr(module, "__file__", None) for module in modules]
-    return [os.path.dirname(HERE[:-1]), *(os.path.dirname(file) for file in files if file)]
+    return (os.path.dirname(HERE[:-1]), *(os.path.dirname(file) for file in files if file))
 
 
-def folders(paths: Iterable[str]) -> tuple[str, ...]:
+@functools.lru_cache
+def folders(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Returns each folder as it is written and with its symbolic links resolved, both ending in a separator."""
     forms = {form for path in paths for form in (os.path.abspath(path), os.path.realpath(path))}
     return tuple(f"{form}{os.sep}" for form in forms)

@@ -19,6 +19,7 @@ from ...observer.events import (
     Stack,
     StepEnded,
     StepsCounted,
+    Use,
     VariableRead,
 )
 
@@ -117,7 +118,7 @@ def lines_of(calls: Sequence[ast.Call], names: Collection[str]) -> list[int]:
 def loss_without_gradient(recording: Recording, stack: Stack) -> Stack:
     located = recording.last_incomplete_gradient or stack
     if located and "fit" in blame.called_at(located[0]):
-        return line_of_stop(recording, located) or (*line_of_loss(located), *located)
+        return line_of_stop(recording, located) or (*line_of_loss(recording), *located)
     differentiated = [blame.argument_name(frame, ("gradient",)) for frame in located[:1]]
     return (
         line_of_stop(recording, located)
@@ -160,13 +161,11 @@ def is_tape(node: ast.AST) -> TypeGuard[ast.With]:
     )
 
 
-def line_of_loss(stack: Stack) -> Stack:
-    """Returns the line with such an operation in the function that is given to `compile` as its loss; none if there is none."""
-    given = [blame.keyword(each, "loss") for each in blame.calls_in_file(stack[0].path)]
-    names = [each.id for each in given if isinstance(each, ast.Name)]
-    losses = blame.functions_named(blame.nodes_of_file(stack[0].path), *names)
+def line_of_loss(recording: Recording) -> Stack:
+    """Returns the line with such an operation in the function that a model has as its loss; none if there is none."""
+    losses = [each.location for each in recording.definitions(Use.LOSS)]
     return tuple(
-        stack[0]._replace(line=line, function=loss.name)
+        loss._replace(line=line)
         for loss in losses
-        for line in lines_of(blame.calls_in(loss), ENDS | MAY_END)
+        for line in lines_of(blame.calls_in(blame.function_defined(loss)), ENDS | MAY_END)
     )[:1]

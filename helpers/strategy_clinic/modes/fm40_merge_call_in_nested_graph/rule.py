@@ -7,18 +7,16 @@ import ast
 
 from ...examiner.blame import (
     branch_around,
-    call_in_files,
     called_at,
     functions_named,
     is_tf_function,
-    keyword,
     names_in,
     nodes_of_file,
     with_keyword,
 )
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, reclassify
-from ...observer.events import ExceptionRaised, Stack
+from ...observer.events import ExceptionRaised, GradientsApplied, Stack
 
 CONDITIONS = {"cond", "case", "switch_case"}
 ACCUMULATE = "gradient_accumulation_steps"
@@ -33,8 +31,7 @@ def condition_or_nested_graph(
         return mode
     if any(CONDITIONS & set(called_at(frame)) for frame in stack):
         return "fm15"
-    is_in_step = call_in_files(stack, accumulates) == stack
-    return "fm15" if is_in_step and any(map(branch_around, stack)) else "fm40"
+    return "fm15" if not accumulates(run) and any(map(branch_around, stack)) else "fm40"
 
 
 @blames("fm40")
@@ -46,12 +43,14 @@ def nested_function(recording: Recording, stack: Stack) -> Stack:
         lines = [line for name in called for line in traced_at(frame.path, name)]
         if lines:
             return (frame._replace(line=lines[0]), *stack[i:])
-    return with_keyword(call_in_files(stack, accumulates), ACCUMULATE)
+    made_at = accumulates(recording)
+    return with_keyword(made_at, ACCUMULATE) if made_at else stack
 
 
-def accumulates(call: ast.Call) -> bool:
-    """Tells whether a call asks an optimizer of Keras to accumulate gradients, which it does in a graph of its own."""
-    return keyword(call, ACCUMULATE) is not None
+def accumulates(recording: Recording) -> Stack:
+    """Returns where an optimizer of Keras was made that accumulates gradients, which it does in a graph of its own."""
+    updates = recording.of(GradientsApplied)
+    return next((each.made_at for each in updates if each.accumulated > 1), ())
 
 
 def traced_at(path: str, name: str) -> list[int]:

@@ -2,17 +2,14 @@
 
 import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
 from ...examiner.blame import (
-    called_name,
-    calls_in,
-    functions_named,
-    keyword,
-    nodes_of_file,
+    function_defined,
+    innermost,
+    nodes_under,
     returns_in,
-    statement_at,
     values_under,
     with_keyword,
 )
@@ -21,12 +18,11 @@ from ...examiner.printed import (
     is_of_one_replica,
     is_through_last_batch,
     printed_difference,
-    program_files,
     source_of,
 )
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, least_and_most, rule_of_runs
-from ...observer.events import Frame, MetricsReported, Stack, StepEnded
+from ...observer.events import Definition, Frame, MetricsReported, Stack, StepEnded, Use
 
 FIX = (
     "add up what the replicas return, with each part divided by the examples of the whole batch: "
@@ -35,6 +31,7 @@ FIX = (
 NEAR = 0.05  # of a factor
 SAME_LOSS, OTHER_METRIC = 1e-4, 2e-3  # relative: correct metrics agree as the loss does
 OTHER_VALUE = 1e-4  # of a function of the program, which returns one number for a batch
+RESULT = "result"  # the method of a metric that returns its value
 CLEARLY = (
     10  # times as far apart as the loss is, or as the metric with other last digits of the weights
 )
@@ -55,7 +52,8 @@ def reported_differently(runs: Runs) -> Steps:
         is_compared = bool(pair[0].of(StepEnded)) and not apart
         of_loss = distance_of_loss(values, others, 0.0 if is_compared else math.inf)
         compiled = other.compiled_at
-        differing = [each for each in values if differs(values, others, each, compiled, of_loss)]
+        own = functions_in(pair[1], compiled)
+        differing = [each for each in values if differs(values, others, each, own, of_loss)]
         if differing and compiled and of_loss <= SAME_LOSS:
             name = differing[0]
             factor = abs(others[name] / values[name]) if values[name] else 0.0
@@ -66,7 +64,7 @@ def reported_differently(runs: Runs) -> Steps:
                 return
             same = "loss" if any(each.endswith("loss") for each in values) else "weights"
             message = f"{name} is {values[name]:.6g} on {few} and {others[name]:.6g} on {many} devices, with the same {same}"
-            location = from_metrics(compiled, name, program_files(pair[1]))
+            location = from_metrics(pair[1], compiled, name)
             yield compared("fm44", (few, many), location, message)
             return
 
@@ -128,67 +126,57 @@ def differs(
     values: dict[str, float],
     others: dict[str, float],
     name: str,
-    compiled_at: Stack,
+    own: Collection[str],
     of_loss: float,
 ) -> bool:
     if name not in others or name.endswith("loss"):
         return False
-    is_own = compiled_at and returns_of_metric(compiled_at[0], name)
-    limit = OTHER_VALUE if is_own else OTHER_METRIC
+    limit = OTHER_VALUE if name.removeprefix("val_") in own else OTHER_METRIC
     limit = max(limit, CLEARLY * of_loss)
     return not distance(values, others, name) <= limit  # also if one is NaN
 
 
-def from_metrics(stack: Stack, metric: str, paths: Sequence[str]) -> Stack:
-    """Returns the line that returns a metric; else the one that gives metrics to `compile`.
+def functions_in(recording: Recording, compiled_at: Stack) -> set[str]:
+    """Returns the names of the metrics that are functions of the program: each returns one number for a batch."""
+    metrics = recording.definitions(Use.METRIC, compiled_at)
+    return {each.name for each in metrics if each.location.function != RESULT}
 
-    Where `compile` gets none, a step of the program reports the metric by its name.
+
+def from_metrics(recording: Recording, compiled_at: Stack, metric: str) -> Stack:
+    """Returns the line on which the program computes a metric; else the one that gives metrics to `compile`.
+
+    That is where the function or the class of the metric returns, or where a step of the program reports it by its name.
     """
-    reported = [] if metrics_in(stack[0]) else reported_at(paths, metric.removeprefix("val_"))
-    if reported:
-        return (reported[0], *stack)
-    lines = returns_of_metric(stack[0], metric)
-    if lines:
-        return (stack[0]._replace(line=lines[0]), *stack[1:])
-    results = results_of_classes(stack[0], paths)
-    named = results.get(metric.removeprefix("val_").replace("_", ""), [])
-    only = [frame for frames in results.values() for frame in frames] if len(results) == 1 else []
-    return (*(named or only)[:1], *stack) if named or only else with_keyword(stack, "metrics")
+    name, metrics = metric.removeprefix("val_"), recording.definitions(Use.METRIC, compiled_at)
+    named = [each for each in metrics if is_named(each, name)]
+    steps = [each.location for each in recording.definitions(Use.STEP, compiled_at)]
+    found = [line for each in named for line in returns_of(each.location)]
+    found = found or [line for step in steps for line in reported_in(step, name)]
+    if not found and len(metrics) == 1 and metrics[0].location.function == RESULT:
+        found = returns_of(metrics[0].location)
+    return (found[0], *compiled_at) if found else with_keyword(compiled_at, "metrics")
 
 
-def results_of_classes(frame: Frame, paths: Sequence[str]) -> dict[str, list[Frame]]:
-    """Returns where classes of the program that `compile` gets return their result, by their names in small letters."""
-    called = {called_name(call) for given in metrics_in(frame) for call in calls_in(given)}
-    return {
-        made.name.lower(): [
-            Frame(path, each.lineno, "result")
-            for result in functions_named(made.body, "result")
-            for each in returns_in(result)
-        ]
-        for path in paths
-        for made in nodes_of_file(path, ast.ClassDef)
-        if made.name in called
-    }
+def is_named(metric: Definition, name: str) -> bool:
+    """Tells whether a metric is reported by this name, before which Keras may put that of an output."""
+    return bool(metric.name) and (name == metric.name or name.endswith(f"_{metric.name}"))
 
 
-def reported_at(paths: Sequence[str], name: str) -> list[Frame]:
-    """Returns the lines that put a value under this name into a dict, and then those that make an object of this name."""
-    put = [(path, value) for path in paths for value in values_under(nodes_of_file(path), name)]
-    made = [
-        (path, word.value)
-        for path in paths
-        for word in nodes_of_file(path, ast.keyword)
-        if word.arg == "name" and getattr(word.value, "value", "") == name
+def returns_of(defined: Frame) -> list[Frame]:
+    """Returns the lines on which a function of the program returns; one without a name is on its line."""
+    function = function_defined(defined)
+    lines = [each.lineno for each in returns_in(function)] if function else [defined.line]
+    return [defined._replace(line=line) for line in lines]
+
+
+def reported_in(step: Frame, name: str) -> list[Frame]:
+    """Returns the lines of a step that put a value under this name into a dict, and those of its class that name an object so."""
+    around = innermost(step, ast.ClassDef)
+    values = [*values_under(nodes_under(function_defined(step)), name)]
+    values += [
+        word.value
+        for word in nodes_under(around)
+        if isinstance(word, ast.keyword) and word.arg == "name"
+        if getattr(word.value, "value", "") == name
     ]
-    return [Frame(path, value.lineno, "") for path, value in (*put, *made)]
-
-
-def returns_of_metric(frame: Frame, metric: str) -> list[int]:
-    """Returns the lines in which a function of the file returns the metric that has its name."""
-    named = functions_named(nodes_of_file(frame.path), metric.removeprefix("val_"))
-    return [each.lineno for each in returns_in(named[0])] if named else []
-
-
-def metrics_in(frame: Frame) -> list[ast.expr]:
-    given = [keyword(call, "metrics") for call in calls_in(statement_at(frame))]
-    return [each for each in given if each is not None]
+    return [Frame(step.path, value.lineno, "") for value in values]

@@ -1,15 +1,11 @@
 """Checks fm50: an optimizer, or the step itself, clips gradients, and runs agree once it does not."""
 
-import ast
-
 from ...examiner.blame import (
     UPDATES,
     assignments_before,
-    call_in_files,
     called_at,
     called_name,
     calls_in,
-    keyword,
     names_in,
     statement_at,
     targets_of,
@@ -28,13 +24,10 @@ def updates(divergence: Divergence) -> list[GradientsApplied]:
     return [each for each in divergence.other.of(GradientsApplied) if each.optimizer.clips]
 
 
-def has_limit(call: ast.Call) -> bool:
-    return any(keyword(call, limit) is not None for limit in LIMITS)
-
-
 def optimizer_line(divergence: Divergence) -> Stack:
-    """Returns the line that gives an optimizer its limit, or else the one that applies the gradients."""
-    stack = call_in_files(updates(divergence)[0].location, has_limit)
+    """Returns the line that makes an optimizer and gives it its limit, or else the one that applies the gradients."""
+    update = updates(divergence)[0]
+    stack = update.made_at or update.location
     for limit in LIMITS:
         stack = with_keyword(stack, limit)
     return stack

@@ -1,6 +1,5 @@
 """Checks fm51: a run under a LossScaleOptimizer ends in no numbers, and not if all replicas are asked for overflows."""
 
-from ...examiner.blame import call_in_files, called_name
 from ...examiner.divergence import Divergence, is_finite
 from ...examiner.suspects import RIGHT, Side, Suspect, place_of
 from ...observer.events import GradientsApplied, Part, Stack
@@ -16,9 +15,9 @@ def overflows(divergence: Divergence) -> bool:
 
 def line_of_scale(divergence: Divergence) -> Stack:
     """Returns the line that asks for half precision, or else the one that makes the optimizer or applies the gradients."""
-    applied = divergence.other.of(GradientsApplied)[0].location
-    is_made = call_in_files(applied, lambda call: called_name(call) == SCALES)
-    return place_of(Part.HALF_PRECISION)(divergence) or is_made
+    updates = divergence.other.of(GradientsApplied)
+    scaled = next(each for each in updates if each.optimizer.kind == SCALES)
+    return place_of(Part.HALF_PRECISION)(divergence) or scaled.made_at or scaled.location
 
 
 overflow_on_one_replica = Suspect(

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...examiner.blame import (
+    Function,
     called_name,
     calls_in,
     function_at,
-    functions_named,
+    function_defined,
     name_of,
     names_in,
-    nodes_of_file,
     parameters,
     returns_in,
     statement_at,
@@ -19,10 +19,9 @@ from ...examiner.blame import (
     values_under,
 )
 from ...examiner.findings import Finding
-from ...examiner.printed import program_files
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, compared, least_and_most, observed, rule, rule_of_runs
-from ...observer.events import Frame, MetricsReported, Owner, Stack, StepEnded, VariableWritten
+from ...observer.events import Frame, MetricsReported, Owner, Stack, StepEnded, Use, VariableWritten
 
 MODE = "fm68"
 STEPS = {"loss": "train_step", "val_loss": "test_step"}
@@ -133,12 +132,12 @@ def line_of_report(recording: Recording, step: str) -> Stack:
     return ()
 
 
-def own_steps(recording: Recording, step: str) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Yields the functions of this name in the files of the program, those that lead to what is reported first."""
-    reports = [each.location for each in recording.of(MetricsReported)]
-    paths = [frame.path for stack in reports for frame in stack]
-    for path in dict.fromkeys([*paths, *program_files(recording)]):
-        yield from ((path, each) for each in functions_named(nodes_of_file(path), step))
+def own_steps(recording: Recording, step: str) -> Iterator[tuple[str, Function]]:
+    """Yields the functions that models have instead of this step of Keras's, with their files."""
+    for each in recording.definitions(Use.STEP):
+        function = function_defined(each.location) if each.name == step else None
+        if function:
+            yield each.location.path, function
 
 
 def updates_loss(call: ast.Call) -> bool:
