@@ -978,3 +978,67 @@ def test_what_a_model_uses_is_found_in_another_file(run):
         ("train.py", 8),
     ]
     assert update.accumulated == 2
+
+
+ASSIGNS = """
+import {module}
+import numpy as np
+import tensorflow as tf
+from pathlib import Path
+
+model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1, bias_initializer='ones')])
+optimizer = tf.keras.optimizers.SGD(0.1)
+path = Path("saved") / "state"
+path.parent.mkdir()
+{save}
+{load}
+with tf.GradientTape() as tape:
+    loss = tf.reduce_sum(model(tf.ones((1, 2))))
+optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+"""
+SAVES = {
+    "numpy": 'path = path.with_suffix(".npz"); np.savez(path, *model.get_weights(), step=3)',
+    "pickle": "pickle.dump(model.get_weights(), path.open('wb'))",
+}
+LOADS = {
+    "in a loop": """
+with np.load(path) as arrays:
+    for number, variable in enumerate(model.variables):
+        variable.assign(arrays[f"arr_{number}"])
+""",
+    "one after the other": """
+arrays = np.load(path)
+model.variables[0].assign(arrays["arr_0"])
+str("the kernel is there")
+model.variables[1].assign(arrays["arr_1"])
+""",
+    "pickle": """
+for variable, value in zip(model.variables, pickle.load(path.open("rb"))):
+    variable.assign(value)
+""",
+    "one table of two": 'model.variables[0].assign(np.load(path)["arr_0"])',
+    "other values": """
+for variable, value in zip(model.variables, np.load(path).values()):
+    variable.assign(value + 1)
+""",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", LOADS)
+def test_arrays_of_a_file_that_a_program_assigns(run, how):
+    module = "pickle" if how == "pickle" else "numpy"
+    text = ASSIGNS.format(module=module, save=SAVES[module], load=LOADS[how])
+    watched = run(text)
+    assert not watched.of(events.ObserverFailed)
+    (saved,) = watched.of(events.Saved)
+    loads = watched.of(events.Loaded)
+    if how in ("one table of two", "other values"):
+        assert loads == []
+        return
+    (load,) = loads
+    assert (load.function, load.path) == ("assign", saved.path)
+    assert load.path == ("saved/state" if module == "pickle" else "saved/state.npz")
+    assert load.variables == saved.variables
+    kinds = [type(each) for each in watched.events]
+    assert kinds.index(events.Loaded) < kinds.index(events.GradientsApplied)

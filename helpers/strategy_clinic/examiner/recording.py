@@ -17,6 +17,7 @@ from ..observer.events import (
     Definition,
     Event,
     ExceptionRaised,
+    FileMoved,
     GradientComputed,
     GradientsApplied,
     Loaded,
@@ -27,6 +28,7 @@ from ..observer.events import (
     Outcome,
     Owner,
     Saved,
+    SavedAgain,
     SaveKind,
     Stack,
     Started,
@@ -40,6 +42,9 @@ from .reading import from_json
 
 OBSERVER_FAILED = "the observer failed in a part of the program ({})"
 Kind = TypeVar("Kind", bound=Event)
+
+
+INDEX = ".index"  # how the one file ends that each checkpoint of TensorFlow has
 
 
 class Role(Enum):
@@ -108,6 +113,9 @@ class Recording:
     )
     unseen: tuple[str, ...] = ()  # sentences about processes that were not examined
     with_onednn: Recording | None = None  # of a run without oneDNN, the one that failed with it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", with_last_names(self.events))
 
     @cached_property
     def keras_used(self) -> int | None:
@@ -353,6 +361,36 @@ class Recording:
     @property
     def checkpoints(self) -> list[Saved]:
         return [save for save in self.of(Saved) if save.kind is SaveKind.CHECKPOINT]
+
+
+def with_last_names(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Returns events in which a save has the name that its file gets afterwards: many programs rename a file that is whole."""
+    if not any(isinstance(each, FileMoved) for each in events):
+        return events
+    folder = next((each.folder for each in events if isinstance(each, Started)), "")
+    names: dict[str, str] = {}  # by the name under which it was written
+    path = ""  # of the last save
+    for each in events:
+        if isinstance(each, (Saved, SavedAgain)):
+            path = each.path
+            names.setdefault(path, path)
+        elif isinstance(each, FileMoved) and path and not each.copied:
+            names[path] = moved_name(folder, names[path], each)
+    return tuple(
+        replace(each, path=names[each.path]) if isinstance(each, (Saved, SavedAgain)) else each
+        for each in events
+    )
+
+
+def moved_name(folder: str, path: str, move: FileMoved) -> str:
+    """Returns the name of a file, of a checkpoint or of what is in a folder, after a file or a folder was renamed."""
+    saved, source = (os.path.normpath(os.path.join(folder, each)) for each in (path, move.source))
+    if saved == source:
+        return move.target
+    if f"{saved}{INDEX}" == source:
+        return move.target.removesuffix(INDEX)
+    inside = saved.startswith(f"{source}{os.sep}")
+    return os.path.join(move.target, os.path.relpath(saved, source)) if inside else path
 
 
 def read_events(path: Path) -> tuple[Event, ...]:

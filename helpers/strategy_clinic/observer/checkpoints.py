@@ -91,6 +91,10 @@ class Checkpoints:
         self.unsaved: dict[int, set[int]] = {}  # by serial number, variables that it did not have
         self.array_files: dict[tuple[Sample, ...], str] = {}  # by the arrays that are in a file
         self.archives: list[str] = []  # of NumPy, which the program has opened
+        self.files_of_values: dict[Sample, str] = {}  # by an array, the file in which it is
+        # By file, the variables that got arrays of it, with these.
+        self.assigned: dict[str, dict[int, Sample]] = {}
+        variables.set_by_program = self.value_set
         self.reset = context.settings.reset
 
     def watch(self) -> None:
@@ -266,7 +270,7 @@ class Checkpoints:
         if hasattr(content, "files"):
             self.archives.append(path)
         elif samples := samples_in(content):
-            self.array_files[samples] = path
+            self.arrays_known(samples, path)
 
     def saved(
         self,
@@ -471,15 +475,45 @@ class Checkpoints:
 
     def arrays_set(self, _: Any, call: Call) -> None:
         """Reports arrays from a file of NumPy's that are put into a model again."""
-        while self.archives:
-            path = self.archives.pop()
-            self.array_files[samples_in(arrays_of_archive(path))] = path
+        self.read_archives()
         samples = samples_in(list(call["weights"])) if self.array_files else ()
         if samples in self.array_files:
             numbers = self.variables.numbers_of(call.owner.variables)
             self.loaded("set_weights", self.array_files[samples], numbers)
 
-    def loaded(self, function: str, path: Any, numbers: Iterable[int]) -> None:
+    def read_archives(self) -> None:
+        while self.archives:
+            path = self.archives.pop()
+            self.arrays_known(samples_in(arrays_of_archive(path)), path)
+
+    def arrays_known(self, samples: tuple[Sample, ...], path: str) -> None:
+        self.array_files[samples] = path
+        self.files_of_values.update((each, path) for each in samples)
+
+    def value_set(self, record: Record, value: Any) -> None:
+        """Looks whether the program gives a variable an array of a file, as it may do with all variables of a model."""
+        self.read_archives()
+        samples = samples_in(plain_array(value)) if self.files_of_values else ()
+        path = self.files_of_values.get(samples[0]) if samples else None
+        if path is not None:
+            given = self.assigned.setdefault(path, {})
+            if not given:
+                stack = self.context.provenance.stack()
+                self.context.together = lambda: self.report_assigned(path, stack)
+            given[record.number] = samples[0]
+
+    def report_assigned(self, path: str, stack: Stack) -> None:
+        """Reports a file whose arrays all were given to variables: one table of other numbers is no saved training."""
+        given = self.assigned.pop(path)
+        arrays = {each for each, file in self.files_of_values.items() if file == path}
+        if len(given) > 1 and {each for each in arrays if len(each.entries) > 1} <= {
+            *given.values()
+        }:
+            self.loaded("assign", path, sorted(given), stack)
+
+    def loaded(
+        self, function: str, path: Any, numbers: Iterable[int], location: Stack = ()
+    ) -> None:
         """Reports what was loaded; from now on, it has not been read."""
         import tensorflow as tf
 
@@ -491,7 +525,7 @@ class Checkpoints:
         single = (record.number for record in records if not hasattr(record.variable, "values"))
         self.context.emit(
             Loaded(
-                location=self.context.provenance.stack(),
+                location=location or self.context.provenance.stack(),
                 function=function,
                 path=str(path),
                 variables=numbers,
@@ -605,6 +639,13 @@ def samples_in(value: Any) -> tuple[Sample, ...]:
     return (sample(numpy.asarray(value)),) if is_small else ()
 
 
+def plain_array(value: Any) -> Any:
+    """Returns a value as an array; nothing if it is of a graph that is being made."""
+    import numpy
+
+    return numpy.asarray(value) if not hasattr(value, "graph") else None
+
+
 def arrays_of_archive(path: str) -> list[Any]:
     import numpy
 
@@ -615,5 +656,6 @@ def arrays_of_archive(path: str) -> list[Any]:
 
 
 def name_of(file: Any) -> str:
-    """Returns the path of a file that is open or named."""
-    return str(getattr(file, "name", file))
+    """Returns the path of a file that is open or named; of a `Path`, the attribute `name` is the last part."""
+    is_path = isinstance(file, os.PathLike)
+    return str(os.fspath(file) if is_path else getattr(file, "name", file))

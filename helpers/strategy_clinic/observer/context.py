@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .events import Event, ObserverFailed
+from .events import Event, ObserverFailed, VariableRead, VariableWritten
 from .identity_map import IdentityMap
 from .patching import Patches, WrongCall
 from .provenance import Provenance
@@ -21,6 +21,7 @@ from .stacks import StepCounter, child_file
 
 MOST_MESSAGE = 300
 SEED = 87654321  # TensorFlow's own for operations with a seed of their own: what those draw does not change
+GOES_ON = VariableRead, VariableWritten  # events while variables are loaded one after the other
 BATCHES = "batch", "padded_batch"  # the methods of a dataset that make batches of examples
 
 
@@ -81,6 +82,7 @@ class Context:
         self.first_process = settings.leader or os.getpid()  # of the program
         self.provenance = Provenance()
         self.steps = StepCounter(self.events)
+        self.together: Callable[[], None] | None = None  # reports what belongs together
         self.after_step: list[Callable[[], None]] = []  # called after each step
         self.patches = Patches(self.guard)
         self.thread, self.stopped = ThreadState(), False
@@ -91,7 +93,13 @@ class Context:
         self.next_serial = itertools.count(1)
 
     def emit(self, event: Event) -> None:
-        """Writes an event, whole or not at all, whatever becomes of the process afterwards."""
+        """Writes an event, whole or not at all, whatever becomes of the process afterwards.
+
+        What is to be reported together, such as a load of one variable after the other, is reported before the next event.
+        """
+        if self.together and not isinstance(event, GOES_ON):
+            report, self.together = self.together, None
+            self.guard_always(report)
         lines = [each.to_json().encode() + b"\n" for each in (self.heading, event) if each]
         self.heading, self.written = None, self.written + len(lines)
         with open(self.events, "ab", buffering=0) as file:

@@ -439,6 +439,7 @@ class GradientsApplied(LocatedEvent):
     optimizer: OptimizerState
     made_at: Stack = ()  # where the optimizer was made
     accumulated: int = 1  # gradients that the optimizer adds up for each update
+    in_branch: bool = False  # in the graph of a condition or of a loop
 
 
 @dataclass(frozen=True)
@@ -620,6 +621,7 @@ class DataRanOut(LocatedEvent):
     """The data of `fit`, or of another loop of Keras's, ended: before the steps asked for, or they were of unknown length."""
 
     steps: int  # that each epoch was to have; 0: nobody asked for a number
+    generator: bool = False  # they come from a Python generator
 
 
 # Models
@@ -837,6 +839,7 @@ class FileMoved(LocatedEvent):
 
     source: str
     target: str
+    copied: bool = False
 
 
 @dataclass(frozen=True)
@@ -964,7 +967,7 @@ class VariablesKept(LocatedEvent):
 class Loaded(LocatedEvent):
     """Variables got their values from a file, by whatever function."""
 
-    function: str  # restore, load, load_weights or set_weights
+    function: str  # restore, load, load_weights, set_weights or assign
     path: str
     variables: tuple[int, ...]
     undistributed: tuple[int, ...]  # those of them that no strategy distributes

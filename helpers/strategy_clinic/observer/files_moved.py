@@ -12,8 +12,9 @@ from .events import FileMoved
 from .patching import Call
 
 MOST_FILES = 300
-# What Python says to audit hooks before it does it; each begins with the path as it was and the new one.
-EVENTS = {"os.rename", "os.link", "os.symlink", "shutil.copyfile"}
+# What Python says to audit hooks before it does it, and whether the file keeps its name, too; each begins with the path as
+# it was and the new one.
+EVENTS = {"os.rename": False, "os.link": True, "os.symlink": True, "shutil.copyfile": True}
 COMPILED = "__pycache__"  # folders of what Python writes when it imports
 
 # An audit hook cannot be removed: there is one in a process, for all observers.
@@ -32,26 +33,30 @@ class FilesMoved:
     def watch_tensorflow(self) -> None:
         import tensorflow as tf
 
-        for name in ("rename", "copy"):
-            self.context.patches.wrap(tf.io.gfile, name, after=self.moved_by_tensorflow)
+        wrap = self.context.patches.wrap
+        wrap(tf.io.gfile, "rename", after=self.renamed_by_tensorflow)
+        wrap(tf.io.gfile, "copy", after=self.copied_by_tensorflow)
 
     def happens(self, event: str, arguments: Any) -> None:
         if self.context.stopped:
             listeners.remove(self.happens)
         else:
-            self.context.guard(self.moved, *arguments[:2])
+            self.context.guard(self.moved, *arguments[:2], EVENTS[event])
 
-    def moved_by_tensorflow(self, _: Any, call: Call) -> None:
-        self.moved(call["src"], call["dst"])
+    def renamed_by_tensorflow(self, _: Any, call: Call) -> None:
+        self.moved(call["src"], call["dst"], False)
 
-    def moved(self, source: Any, target: Any) -> None:
+    def copied_by_tensorflow(self, _: Any, call: Call) -> None:
+        self.moved(call["src"], call["dst"], True)
+
+    def moved(self, source: Any, target: Any, copied: bool) -> None:
         paths = [each for each in (source, target) if isinstance(each, (str, bytes, os.PathLike))]
         texts = [os.fsdecode(each) for each in paths]  # a descriptor is no path
         if len(texts) < 2 or COMPILED in texts[1] or not self.context.is_first("moved", *texts):
             return
         if self.context.count("files moved") <= MOST_FILES:
             stack = self.context.provenance.plain_stack()
-            self.context.emit(FileMoved(stack, *texts))
+            self.context.emit(FileMoved(stack, texts[0], texts[1], copied))
 
 
 def tell(event: str, arguments: Any) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import weakref
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from ..base import tf_internals
@@ -66,6 +66,8 @@ class Variables:
         self.released: dict[int, VariableValue] = {}  # by number
         self.given: Any = None  # the value for the variable of `--give`
         self.something_trained = self.something_loaded = False
+        # Told of the values that the program gives to variables before it trains.
+        self.set_by_program: Callable[[Record, Any], None] | None = None
 
     def watch(self) -> None:
         ps_values, tpu_values = tf_internals.ps_values, tf_internals.tpu_values
@@ -257,6 +259,8 @@ class Variables:
         if writer in (Owner.USER, Owner.OPTIMIZER) and record.first is None:
             record.start = arrays_of(record.variable)[0] if record.maker is Owner.USER else None
             record.first = sample_of(record)
+        if writer is Owner.USER and self.set_by_program and not self.something_trained:
+            self.set_by_program(record, call["value"])
         record.written |= writer in (Owner.USER, Owner.OPTIMIZER, Owner.LAYER)
         # A program may use gradients without an optimizer.
         if writer is Owner.OPTIMIZER or writer is Owner.USER and record.has_gradient:
