@@ -153,6 +153,8 @@ def test_a_model_that_is_loaded_and_not_used():
     assert (finding.mode, finding.line) == ("fm08", 7)
     assert "model, which has the same shapes and other values, is used" in str(finding.proof)
     assert modes(run(LoadUnused((), "best.keras", "best", "model"))) == []
+    unused = LoadUnused(LINE, "best.keras", "best", "model")
+    assert modes(run(unused, outcome=Outcome.RAISED)) == [], "it may have used it later"
 
 
 # Programs that are started again and begin from zero

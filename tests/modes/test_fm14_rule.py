@@ -17,6 +17,7 @@ from strategy_clinic.observer.events import (
     GradientComputed,
     ModelCalled,
     ModelUsed,
+    Outcome,
     OutdatedCopyUsed,
     Owner,
     WeightsCopied,
@@ -322,6 +323,11 @@ def test_a_model_that_is_used_with_random_weights_instead_of_the_trained_one():
     (finding,) = found(run(*MADE, TRAINED, LEARNT, RANDOM))
     assert (finding.mode, finding.line) == ("fm14", 21)
     assert "line 20 uses it" in str(finding.proof)
+
+
+def test_a_program_that_raised_may_have_meant_to_load_its_weights_later():
+    recording = run(*MADE, TRAINED, LEARNT, RANDOM, outcome=Outcome.RAISED)
+    assert "fm14" not in dict(modes(recording))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """The examiner tells fm15 from fm40, which have one message, by the program."""
 
+from dataclasses import replace
+
 import pytest
-from recorded import modes, run, stack
+from recorded import LINE, modes, run, stack, updated
 from strategy_clinic.observer.events import ExceptionRaised, Outcome
 
 CONDITIONAL = "def step(last):\n    tf.cond(last, learn, skip)\n"
@@ -50,7 +52,18 @@ def test_an_optimizer_of_keras_that_accumulates_is_blamed_where_it_is_made(tmp_p
         "optimizer = Adam(\n    gradient_accumulation_steps=2)\nif True:\n    model.fit(data)\n"
     )
     raised = ExceptionRaised(stack(path, 4), "RuntimeError", f"Traceback\n{MESSAGE}", ())
-    assert modes(run(raised, outcome=Outcome.RAISED)) == [("fm40", 2)]
+    update = replace(updated(), made_at=stack(path, 1), accumulated=2)
+    assert modes(run(update, raised, outcome=Outcome.RAISED)) == [("fm40", 2)]
+    once = replace(update, accumulated=1)
+    assert modes(run(once, raised, outcome=Outcome.RAISED)) == [("fm15", 3)]
+
+
+@pytest.mark.parametrize("in_branch, mode", [(True, "fm15"), (False, "fm40")])
+def test_an_update_in_the_graph_of_a_condition(in_branch, mode):
+    """AutoGraph leaves the line out that calls `tf.cond`."""
+    raised = ExceptionRaised(LINE, "RuntimeError", f"Traceback\n{MESSAGE}", ())
+    update = replace(updated(), in_branch=in_branch)
+    assert modes(run(update, raised, outcome=Outcome.RAISED)) == [(mode, 7)]
 
 
 def test_the_question_whether_a_file_is_the_program_is_no_condition_in_a_step(tmp_path):

@@ -1,59 +1,26 @@
 """The examiner's rule for fm64: a Python generator under a strategy."""
 
 import pytest
-from recorded import OTHER, found, modes, run, stack, strategy
+from recorded import LINE, found, modes, run, strategy
 from strategy_clinic.observer.events import DataRanOut
 
-GENERATOR = """\
-def batches():
-    yield from [1, 2]
 
-
-{line}
-"""
-
-
-def examined(tmp_path, line, keras=3, replicas=2):
-    path = tmp_path / "train.py"
-    path.write_text(GENERATOR.format(line=line))
-    last = len(path.read_text().splitlines())
+def examined(generator=True, location=LINE, steps=0, keras=3, replicas=2):
     made = [strategy(replicas)] if replicas else []
-    return run(*made, DataRanOut(stack(path, last), 0), keras=keras)
+    return run(*made, DataRanOut(location, steps, generator), keras=keras)
 
 
 @pytest.mark.parametrize("keras", [3, None], ids=["Keras 3", "the installed one"])
-@pytest.mark.parametrize(
-    "line",
-    [
-        "model.fit(batches(), epochs=2)",
-        "model.evaluate(x=batches())",
-        "loss = model.evaluate(batches())",
-        "model.fit(number for number in range(3))",
-        "data = batches()\nmodel.fit(data)",
-    ],
-)
-def test_a_generator_that_has_ended(tmp_path, line, keras):
-    (finding,) = found(examined(tmp_path, line, keras=keras))
-    assert (finding.mode, finding.line) == ("fm64", 5 + line.count("\n"))
+def test_a_generator_that_has_ended(keras):
+    (finding,) = found(examined(keras=keras))
+    assert (finding.mode, finding.line) == ("fm64", LINE[0].line)
     assert "cannot give back" in str(finding.message)
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["model.fit(dataset)", "model.fit(from_generator(batches))", "model.predict(batches())"],
-)
-def test_other_data(tmp_path, line):
-    assert modes(examined(tmp_path, line)) == []
-
-
-@pytest.mark.parametrize(
     "changes",
-    [{"keras": 2}, {"replicas": 0}],
-    ids=["Keras 2", "no strategy"],
+    [{"generator": False}, {"keras": 2}, {"replicas": 0}, {"steps": 4}, {"location": ()}],
+    ids=["other data", "Keras 2", "no strategy", "steps were asked for", "nobody can place it"],
 )
-def test_where_nothing_is_lost(tmp_path, changes):
-    assert modes(examined(tmp_path, "model.fit(batches())", **changes)) == []
-
-
-def test_an_end_that_nobody_can_place():
-    assert modes(run(strategy(2), DataRanOut((), 0), DataRanOut(OTHER, 0), keras=3)) == []
+def test_where_nothing_is_lost(changes):
+    assert "fm64" not in dict(modes(examined(**changes)))

@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any
 
@@ -35,6 +35,7 @@ MOST_REPORTS = 8  # of one model
 MOST_EPOCHS = 3  # that are reported of one training: weights of later ones differ ever more
 RAN_OUT = "Your input ran out of data"  # Keras 3 warns of that, Keras 2 logs it
 # The classes that say so, and where they have the steps of an epoch.
+GENERATORS = "GeneratorDataAdapter"  # Keras 3's class that reads them
 STEPS = (("EpochIterator", "steps_per_epoch"), ("DataHandler", "_inferred_steps"))
 
 
@@ -160,7 +161,8 @@ class KerasModels:
         if RAN_OUT in message and (
             (steps := asked_steps()) or self.context.is_first("data of unknown length")
         ):
-            self.context.emit(DataRanOut(self.context.provenance.stack(), steps))
+            stack = self.context.provenance.stack()
+            self.context.emit(DataRanOut(stack, steps, reads_generator()))
 
     # Metrics
 
@@ -228,14 +230,25 @@ def steps_taken(model: Any) -> int:
 
 def asked_steps() -> int:
     """Returns the steps of an epoch for the loop of Keras's that runs now; 0 if nobody has asked for a number."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        owner = frame.f_locals.get("self")
+    for owner in owners_of_frames():
         for kind, name in STEPS:
             if type(owner).__name__.endswith(kind):
                 return int(getattr(owner, name, None) or 0)
-        frame = frame.f_back
     return 0
+
+
+def reads_generator() -> bool:
+    """Tells whether the loop of Keras 3 that runs now reads its batches from a Python generator."""
+    adapters = (getattr(owner, "data_adapter", None) for owner in owners_of_frames())
+    return any(type(each).__name__ == GENERATORS for each in adapters)
+
+
+def owners_of_frames() -> Iterator[Any]:
+    """Yields the objects whose methods run now, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame.f_locals.get("self")
+        frame = frame.f_back
 
 
 def in_scratch_graph() -> bool:

@@ -28,6 +28,7 @@ from .stored_values import attributes_of
 from .variables import Variables, arrays_of, outside_graphs, variable_in
 
 SAME_RATE = 1e-6  # relative
+BRANCHES = "cond_", "switch_case_", "while_"  # how TensorFlow names such graphs
 LONGEST_RATE = 80  # characters of a schedule's text
 Rates = list[tuple[Any, float]]
 
@@ -218,7 +219,9 @@ class Optimizers:
             made_at = self.made_at.get(optimizer) or ()
             accumulated = getattr(optimizer, "gradient_accumulation_steps", None) or 1
             self.context.emit(
-                GradientsApplied(stack, len(gradients), missing, state, made_at, accumulated)
+                GradientsApplied(
+                    stack, len(gradients), missing, state, made_at, accumulated, is_in_branch()
+                )
             )
 
     def fitted(self, _: Any, call: Call) -> None:
@@ -297,6 +300,14 @@ class Optimizers:
                 stack = self.context.provenance.stack()
                 numbers = self.variables.numbers_of(variables_of(optimizer))
                 self.context.emit(LearningRateRestored(stack, before, after, numbers))
+
+
+def is_in_branch() -> bool:
+    """Tells whether the graph of a condition or of a loop is being made."""
+    import tensorflow as tf
+
+    name = getattr(tf.compat.v1.get_default_graph(), "name", "")
+    return not tf.executing_eagerly() and name.startswith(BRANCHES)
 
 
 def config_of(optimizer: Any) -> dict[str, Any]:

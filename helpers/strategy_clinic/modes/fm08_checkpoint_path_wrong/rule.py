@@ -69,7 +69,7 @@ def sought_in_vain(recording: Recording) -> Iterator[Finding]:
 
 @rule("fm08")
 def loaded_in_vain(recording: Recording) -> Iterator[Finding]:
-    for load in recording.of(LoadUnused):
+    for load in recording.of(LoadUnused) if recording.finished else ():
         if load.location:
             message = f"{load.name} is loaded here, and nothing uses it afterwards"
             proof = f"{load.used}, which has the same shapes and other values, is used instead"

@@ -251,9 +251,10 @@ def line_that_shares(frame: Frame, one: str, other: str) -> Frame:
 def random_model_used(recording: Recording) -> Iterator[Finding]:
     """Checks whether a model with the random weights of its start is used instead of one like it that was trained.
 
-    As a moving average of weights that nothing updates. A program that uses another one like it, too, compares them.
+    As a moving average of weights that nothing updates. A program that uses another one like it, too, compares them, and one
+    that raised may have meant to load them later.
     """
-    for used in recording.of(ModelUsed):
+    for used in recording.of(ModelUsed) if recording.finished else ():
         calls = recording.of(ModelCalled)
         alike = [each for each in calls if is_alike(recording, each.variables, used.variables)]
         others = [each for each in alike if is_trained(recording, each.variables, used)]

@@ -29,7 +29,8 @@ def condition_or_nested_graph(
     """Both have one message."""
     if "`merge_call` called while" not in raised.traceback:
         return mode
-    if any(CONDITIONS & set(called_at(frame)) for frame in stack):
+    is_in_branch = any(each.in_branch for each in run.of(GradientsApplied)[-1:])
+    if is_in_branch or any(CONDITIONS & set(called_at(frame)) for frame in stack):
         return "fm15"
     return "fm15" if not accumulates(run) and any(map(branch_around, stack)) else "fm40"
 
