@@ -48,6 +48,7 @@ from strategy_clinic.observer.events import (
     MetricsReported,
     ModelCalled,
     ModelCompiled,
+    ModelSettings,
     NumbersRepeated,
     Outcome,
     Owner,
@@ -57,6 +58,7 @@ from strategy_clinic.observer.events import (
     RestoredBeforeBuild,
     RetraceCause,
     RunEager,
+    Setting,
     StepsCounted,
     UnbuiltModelRead,
     VariableRead,
@@ -66,6 +68,7 @@ from strategy_clinic.observer.events import (
 
 # Exceptions
 
+FACTOR = Setting("Scaled", "factor", "3.0", LINE[0])
 MESSAGES = [
     ("fm01", "NotImplementedError: Sampler.numpy() is only available when the table is loaded"),
     ("fm01", "AttributeError: 'list' object has no attribute 'numpy'"),
@@ -257,6 +260,9 @@ RECORDINGS = [
          run(variable(1), saved(left=[omitted()]), updated(trains=(1,)), keras=3)),
     near("fm66", "a variable of no layer", run(MINE, VariableRead(1), updated(trains=(2,)), keras=3)),
     near("fm66", "a variable of a layer that Keras made", run(variable(1), VariableRead(1), updated(trains=(2,)), keras=3)),
+    near("fm72", "a model that is not loaded", run(ModelSettings(LINE, "m.keras", False, (FACTOR,)))),
+    near("fm72", "a model that is loaded as it was saved", run(
+        ModelSettings(LINE, "m.keras", False, (FACTOR,)), ModelSettings(LINE, "m.keras", True, (FACTOR,), 1))),
     near("fm70", "one model", run(variable(1), updated(), StepsCounted(8, 0, 8, 1, (), 0, None, (), None))),
     near("fm70", "another model that is trained, too", run(
         variable(1), updated(), variable(2), updated(trains=(2,)), StepsCounted(8, 0, 8, 1, (), 0, None, (), None))),

@@ -1042,3 +1042,58 @@ def test_arrays_of_a_file_that_a_program_assigns(run, how):
     assert load.variables == saved.variables
     kinds = [type(each) for each in watched.events]
     assert kinds.index(events.Loaded) < kinds.index(events.GradientsApplied)
+
+
+SETTINGS = """
+import tensorflow as tf
+
+@tf.keras.utils.register_keras_serializable()
+class Scaled(tf.keras.Model):
+    def __init__(self, factor=1.0, name="mine", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self._factor = factor
+        self.drop = tf.keras.layers.Dropout(0.1 * factor)
+        self.dense = tf.keras.layers.Dense(1)
+
+    def call(self, inputs):
+        return self.dense(self.drop(inputs))
+
+    def get_config(self):
+        return {}
+
+model = Scaled(3.0)
+model(tf.ones((1, 2)))
+model.save("model.keras")
+loaded = tf.keras.models.load_model("model.keras")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "change", ["", "loaded._factor = 3.0; loaded.drop.rate = 0.1 * 3.0", "del loaded"]
+)
+def test_the_settings_of_a_model_that_is_saved_and_loaded(run, change):
+    watched = run(SETTINGS + change)
+    assert not watched.of(events.ObserverFailed)
+    save, load = watched.of(events.ModelSettings)
+    assert (save.loaded, load.loaded, load.before) == (False, True, 1)
+    saved, again = (
+        {(each.layer, each.name): each.value for each in event.settings} for event in (save, load)
+    )
+    assert saved["Scaled", "factor"] == "3.0" and saved["Dropout", "rate"].startswith("0.3")
+    kept = {name for name in saved if saved[name] == again[name]}
+    lost = {("Scaled", "factor"), ("Dropout", "rate")}
+    assert saved.keys() - kept == (set() if "rate" in change else lost)
+    assert {each.constructor.line for each in save.settings} == {6}
+
+
+@pytest.mark.slow
+def test_models_of_keras_alone_have_no_settings_to_lose(run):
+    text = """
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dropout(0.5)])
+    model.save("model.keras")
+    tf.keras.models.load_model("model.keras")
+    """
+    assert run(text).of(events.ModelSettings) == []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeGuard, TypeVar, cast
 
 from ..observer.events import (
     BatchTaken,
@@ -23,6 +23,7 @@ from ..observer.events import (
     Loaded,
     ModelCalled,
     ModelCompiled,
+    ModelSettings,
     ObserverFailed,
     OtherKerasUsed,
     Outcome,
@@ -377,9 +378,14 @@ def with_last_names(events: tuple[Event, ...]) -> tuple[Event, ...]:
         elif isinstance(each, FileMoved) and path and not each.copied:
             names[path] = moved_name(folder, names[path], each)
     return tuple(
-        replace(each, path=names[each.path]) if isinstance(each, (Saved, SavedAgain)) else each
+        replace(each, path=names[each.path]) if is_save(each) and each.path in names else each
         for each in events
     )
+
+
+def is_save(event: Event) -> TypeGuard[Saved | SavedAgain | ModelSettings]:
+    is_saved = isinstance(event, ModelSettings) and not event.loaded
+    return is_saved or isinstance(event, Saved | SavedAgain)
 
 
 def moved_name(folder: str, path: str, move: FileMoved) -> str:

@@ -184,6 +184,16 @@ class Definition:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """A plain setting of a layer, as an argument of a constructor has made it."""
+
+    layer: str  # the name of its class
+    name: str
+    value: str
+    constructor: Frame  # of the class of the program that makes the layer, or that it is of
+
+
+@dataclass(frozen=True)
 class DeviceBytes:
     """The bytes of the variables that one device has."""
 
@@ -801,6 +811,16 @@ class Saved(LocatedEvent):
     steps: int = 0  # that the program had made
     iterators: int = 0  # over datasets that it had made
     values: tuple[VariableValue, ...] = ()  # of what was saved, in a run that is going to be killed
+
+
+@dataclass(frozen=True)
+class ModelSettings(LocatedEvent):
+    """The settings of a model of the program's classes that is saved here, or that is loaded here, as they are at the end."""
+
+    path: str
+    loaded: bool
+    settings: tuple[Setting, ...]
+    before: int = 0  # how many such models this process had saved, of which the first are reported
 
 
 @dataclass(frozen=True)

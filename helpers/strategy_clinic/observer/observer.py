@@ -33,6 +33,7 @@ from .graph_loops import GraphLoops
 from .keras_models import KerasModels
 from .kills import Kills
 from .lineage import Lineage
+from .model_settings import ModelsSettings
 from .optimizers import Optimizers
 from .options import Options
 from .patching import ImportWatch
@@ -78,6 +79,7 @@ class Observer:
         self.tracing = Tracing(self.context)
         self.processes = Processes(self.context, self.exception_raised, self.end)
         self.frozen_values = FrozenValues(self.context)
+        self.model_settings = ModelsSettings(self.context)
         self.unused_loads = UnusedLoads(self.context, self.variables, self.frozen_values)
         self.replacements = Replacements(self.context, self.variables)
         self.loops = GraphLoops(self.context)
@@ -163,6 +165,7 @@ class Observer:
         self.models.watch(package, keras)
         self.copies.watch_keras(package, keras)
         self.unused_loads.watch_keras(package, keras)
+        self.model_settings.watch_keras(package, keras)
         self.checkpoints.watch_keras(package, keras)
         self.optimizers.watch_keras(keras)
         self.replacements.watch_keras(package, keras)
@@ -199,6 +202,7 @@ class Observer:
         look(self.examples.report)
         if outcome is Outcome.FINISHED:
             look(self.unused_loads.report_unused)
+            look(self.model_settings.report)
         ended = Ended(
             outcome=outcome,
             status=status,

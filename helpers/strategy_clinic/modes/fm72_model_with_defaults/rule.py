@@ -1,0 +1,65 @@
+"""Checks fm72: a loaded model has other settings than the one that was saved, since its class does not describe them."""
+
+import ast
+from collections.abc import Iterator
+
+from ...examiner.blame import functions_named, innermost
+from ...examiner.findings import Finding
+from ...examiner.recording import Recording
+from ...examiner.rule import line_of, observed, rule
+from ...observer.events import Frame, ModelSettings, Setting
+from ...observer.model_settings import MOST_MODELS
+
+DESCRIBES = "get_config"
+
+
+@rule("fm72", explains_divergence=False)
+def loaded_with_defaults(recording: Recording) -> Iterator[Finding]:
+    for load in recording.of(ModelSettings):
+        saved = saved_settings(recording, load) if load.loaded else ()
+        for one, other in zip(saved, load.settings):
+            if one.value != other.value:
+                kind = innermost(one.constructor, ast.ClassDef)
+                what = (
+                    f"{one.name} of {one.layer}"
+                    if one.layer != getattr(kind, "name", "")
+                    else one.name
+                )
+                yield observed(
+                    "fm72",
+                    recording,
+                    (line_to_change(one.constructor), *load.location),
+                    f"the file does not describe {what}: the model is loaded with {other.value} instead of {one.value}",
+                    line_of(load.location, "a load"),
+                    " makes a model with this setting, and it stays so to the end",
+                )
+                break
+
+
+def saved_settings(recording: Recording, load: ModelSettings) -> tuple[Setting, ...]:
+    """Returns the settings with which the loaded file was saved last; nothing if the models have not the same layers."""
+    path, stopped = recording.absolute(load.path), recording.before
+    earlier = stopped.of(ModelSettings) if stopped else []
+    own = [
+        each
+        for each in recording.of(ModelSettings)
+        if not each.loaded and each.before < load.before
+    ]
+    if len(own) < load.before or len(earlier) >= MOST_MODELS:
+        return ()  # a later save may have other settings
+    saves = [each for each in (*earlier, *own) if not each.loaded]
+    same = [each.settings for each in saves if recording.absolute(each.path) == path]
+    last = same[-1] if same else ()
+    return last if [*map(place_of, last)] == [*map(place_of, load.settings)] else ()
+
+
+def place_of(setting: Setting) -> tuple[str, str, Frame]:
+    return setting.layer, setting.name, setting.constructor
+
+
+def line_to_change(constructor: Frame) -> Frame:
+    """Returns the line of the method that describes an object of a class, or else of the class."""
+    kind = innermost(constructor, ast.ClassDef)
+    described = functions_named(kind.body, DESCRIBES) if kind else []
+    lines = [each.lineno for each in (*described, *([kind] if kind else []))]
+    return constructor._replace(line=lines[0]) if lines else constructor

@@ -1,0 +1,112 @@
+"""The examiner's rule for fm72: a model that is loaded with other settings than it was saved with."""
+
+from dataclasses import replace
+
+import pytest
+from recorded import LINE, OTHER, found, modes, run
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.observer.events import (
+    FileMoved,
+    Frame,
+    ModelSettings,
+    Outcome,
+    Saved,
+    SaveKind,
+    Setting,
+)
+from strategy_clinic.observer.model_settings import MOST_MODELS
+
+CLASSES = """\
+class Scaled(Model):
+    def __init__(self, factor=1.0):
+        self.factor = factor
+        self.drop = Dropout(rate)
+
+
+class Described(Model):
+    def __init__(self, factor=1.0):
+        self.factor = factor
+
+    def get_config(self):
+        return {"factor": 1.0}
+"""
+
+
+@pytest.fixture
+def settings(tmp_path):
+    """Makes the settings of a model: of its class, and of a layer that this makes."""
+    path = tmp_path / "model.py"
+    path.write_text(CLASSES)
+
+    def settings(factor, rate="0.5", line=2, name="Scaled"):
+        constructor = Frame(str(path), line, "__init__")
+        return (
+            Setting(name, "factor", factor, constructor),
+            Setting("Dropout", "rate", rate, constructor),
+        )
+
+    return settings
+
+
+def saved(settings, before=0, path="m.keras"):
+    return ModelSettings(LINE, path, False, settings, before)
+
+
+def loaded(settings, before=1, path="m.keras"):
+    return ModelSettings(OTHER, path, True, settings, before)
+
+
+@pytest.mark.parametrize("line, name, blamed", [(2, "Scaled", 1), (8, "Described", 11)])
+def test_a_setting_of_the_class(settings, line, name, blamed):
+    save, load = (settings(value, line=line, name=name) for value in ("3.0", "1.0"))
+    (finding,) = found(run(saved(save), loaded(load)))
+    assert (finding.mode, finding.line) == ("fm72", blamed)
+    assert str(finding.message).endswith(
+        "does not describe factor: the model is loaded with 1.0 instead of 3.0"
+    )
+    assert "line 20 makes a model" in str(finding.proof)
+
+
+def test_a_setting_of_a_layer_that_the_class_makes(settings):
+    (finding,) = found(run(saved(settings("3.0")), loaded(settings("3.0", rate="0.0"))))
+    assert finding.line == 1 and "rate of Dropout" in str(finding.message)
+
+
+def test_the_last_save_before_the_load_counts(settings):
+    three, one = settings("3.0"), settings("1.0")
+    assert modes(run(saved(one), saved(three, 1), loaded(three, 2))) == []
+    assert modes(run(saved(three), loaded(three), saved(one, 1))) == []
+    assert modes(run(saved(three), saved(one, 1), loaded(three, 2))) == [("fm72", 1)]
+
+
+def test_a_program_that_is_started_again(settings):
+    stopped = run(saved(settings("3.0")), role=Role.STOPPED)
+    again = run(loaded(settings("1.0"), 0), role=Role.RESTARTED, before=stopped)
+    assert modes(again) == [("fm72", 1)]
+    kept = run(loaded(settings("3.0"), 0), role=Role.RESTARTED, before=stopped)
+    assert modes(kept) == []
+
+
+def test_a_file_that_was_renamed(settings):
+    save = Saved(LINE, SaveKind.MODEL, "tmp.keras", (), (), (), ())
+    events = save, saved(settings("3.0"), path="tmp.keras"), FileMoved(LINE, "tmp.keras", "m.keras")
+    assert modes(run(*events, loaded(settings("1.0")))) == [("fm72", 1)]
+
+
+def test_another_file_or_other_layers(settings):
+    save, load = saved(settings("3.0")), loaded(settings("1.0"))
+    assert modes(run(save, replace(load, path="other.keras"))) == []
+    assert modes(run(save, replace(load, settings=load.settings[:1]))) == []
+    assert modes(run(load)) == []
+
+
+def test_saves_that_are_not_reported_may_have_other_settings(settings):
+    save, load = saved(settings("3.0")), loaded(settings("1.0"), MOST_MODELS + 1)
+    assert modes(run(save, load)) == []
+    stopped = run(*[saved(settings("3.0"), n) for n in range(MOST_MODELS)], role=Role.STOPPED)
+    again = run(loaded(settings("1.0"), 0), role=Role.RESTARTED, before=stopped)
+    assert modes(again) == []
+
+
+def test_a_run_that_raised_tells_no_load():
+    assert modes(run(outcome=Outcome.RAISED)) == []
