@@ -3,11 +3,19 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword, name_of
+from ...examiner.blame import keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import MEANS, Source, repairs
+from ...examiner.repair import MEANS, Source, parameters, repairs
+from ...examiner.repair_sums import (
+    means_of_all,
+    ratios_of_all,
+    returned,
+    run_by_replicas,
+)
 
 EACH = "tf.reduce_mean(tf.reshape({0}, [tf.shape({0})[0], -1]), axis=1)"  # one value an example
+SIZE = "tf.cast(tf.shape({})[0], tf.float32)"
+WEIGHTED = "tf.math.multiply_no_nan({}, {})"
 
 
 @repairs("fm19", keeps_training=True)
@@ -21,25 +29,46 @@ def values_of_examples(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         ]
         if edits:
             yield edits
-    for reduced in source.calls("reduce"):
-        axis, returned = keyword(reduced, "axis"), returns_of(source, reduced)
-        if is_mean(reduced) and axis is not None and source.code(axis) == "None" and returned:
-            over_examples = source.replace(axis, "0")
+    around = [source.around(each)[0] for each in source.calls("reduce")]
+    own = source.around(statement)[0]
+    for function in sorted(dict.fromkeys(around), key=lambda each: each is not own):
+        yield from reduced_over_examples(source, function)
+
+
+def reduced_over_examples(source: Source, caller: ast.AST) -> Iterator[Sequence[Edit]]:
+    """Yields what the replicas return to a function that takes the mean of it: values, sums and sizes, or what all have."""
+    kinds = [kind for each in source.calls("reduce", caller) for kind in means_named(source, each)]
+    axes = [axis for each in source.calls("reduce", caller) if (axis := keyword(each, "axis"))]
+    for function in run_by_replicas(source, caller) if kinds else ():
+        values = [*returned(source, function)]
+        means = [each for each in source.over_all(MEANS, function) if each in values]
+        taken = [source.code(each.args[0]) for each in means]
+        if means and axes and len(means) == len(values):
             for form in ("{0}", EACH):
-                values = [form.format(source.code(each.args[0])) for each in returned]
-                yield [over_examples, *map(source.replace, returned, values)]
+                of_examples = [form.format(each) for each in taken]
+                axis_edits = [source.replace(each, "0") for each in axes]
+                yield [*axis_edits, *map(source.replace, means, of_examples)]
+        counts = [each for each in values if is_one(each)]
+        given = [*filter(str.isidentifier, taken), *sorted(parameters(function) - {"self"})]
+        if means and counts and given:
+            size = SIZE.format(given[0])
+            weighted = [WEIGHTED.format(source.code(each), size) for each in means]
+            edits = [*map(source.replace, means, weighted)]
+            edits += [source.replace(each, size) for each in counts]
+            yield [*edits, *(source.replace(each, '"SUM"') for each in kinds)]
+        yield ratios_of_all(source, function)
+        yield means_of_all(source, function)
 
 
-def is_mean(reduced: ast.Call) -> bool:
-    return bool(reduced.args) and ast.unparse(reduced.args[0]).strip("'").endswith("MEAN")
+def is_one(value: ast.expr) -> bool:
+    """Tells whether a value counts a batch as one."""
+    match value:
+        case ast.Constant(value=1) | ast.Call(args=[ast.Constant(value=1)]):
+            return True
+    return False
 
 
-def returns_of(source: Source, reduced: ast.Call) -> list[ast.Call]:
-    """Returns the means that the function returns which the replicas run for this reduction."""
-    within = source.around(reduced)[0]
-    runs = [call.args[0] for call in source.calls("run", within) if call.args]
-    named = {name_of(each) for each in runs}
-    functions = [each for each in source.of(ast.FunctionDef) if each.name in named]
-    values = [each.value for function in functions for each in source.of(ast.Return, function)]
-    means = [mean for each in values if each for mean in source.over_all(MEANS, each)]
-    return [each for each in means if each in values]
+def means_named(source: Source, reduced: ast.Call) -> list[ast.expr]:
+    """Returns the words by which a reduction takes the mean."""
+    words = [each for each in source.of(ast.Constant, reduced) if each.value in ("MEAN", "mean")]
+    return [*words, *(each for each in source.of(ast.Attribute, reduced) if each.attr == "MEAN")]

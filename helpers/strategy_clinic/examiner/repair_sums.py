@@ -1,0 +1,75 @@
+"""Edits that several modes share: what a replica adds up or averages becomes that of all replicas, or is weighted."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .blame import name_of
+from .edits import Edit
+from .repair import MEANS, SUMS, Source
+
+CONTEXT = "tf.distribute.get_replica_context()"
+SUMMED = f'{CONTEXT}.all_reduce("SUM", {{}})'
+GATHERED = f"{CONTEXT}.all_gather({{}}, axis=0)"
+DIVISIONS = "divide_no_nan", "divide"
+
+
+def quotient(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """Returns what is divided, and by what, by an operator or a function."""
+    match node:
+        case ast.BinOp(op=ast.Div(), left=left, right=right):
+            return left, right
+        case ast.Call(args=[left, right]) if name_of(node.func) in DIVISIONS:
+            return left, right
+    return None
+
+
+def quotients(source: Source, within: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    nodes: list[ast.expr] = [*source.of(ast.BinOp, within), *source.of(ast.Call, within)]
+    return [found for each in nodes if (found := quotient(each))]
+
+
+def resolved(source: Source, value: ast.expr) -> ast.expr:
+    """Returns what a name was assigned to in its function, and another value as it is."""
+    made = source.assignment(source.code(value), source.function(value))
+    return made.value if made and isinstance(value, ast.Name) else value
+
+
+def ratios_of_all(source: Source, function: ast.AST) -> list[Edit]:
+    """Returns the edits by which a function divides the sums of all replicas by those of all of them."""
+    sums: dict[ast.Call, None] = {}
+    for sides in quotients(source, function):
+        above, below = (sums_in(source, side) for side in sides)
+        sums |= dict.fromkeys([*above, *below] if below else [])
+    return [source.replace(each, SUMMED.format(source.code(each))) for each in sums]
+
+
+def sums_in(source: Source, side: ast.expr) -> list[ast.Call]:
+    values = [side, *(resolved(source, each) for each in source.of(ast.Name, side))]
+    return [call for value in values for call in source.over_all(SUMS, value)]
+
+
+def means_of_all(source: Source, function: ast.AST) -> list[Edit]:
+    """Returns the edits by which a function takes its means over the examples of all replicas."""
+    means = source.over_all(MEANS, function)
+    return [source.replace(each.args[0], GATHERED.format(source.code(each.args[0]))) for each in means]
+
+
+def run_by_replicas(source: Source, caller: ast.AST) -> list[ast.FunctionDef]:
+    """Returns the functions that a function gives to `run`, those of its class if there are others of the name."""
+    named = {name_of(call.args[0]) for call in source.calls("run", caller) if call.args}
+    functions = [each for each in source.of(ast.FunctionDef) if each.name in named]
+    own = [each for each in functions if source.class_of(each) is source.class_of(caller)]
+    return own or functions
+
+
+def returned(source: Source, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """Yields what a function returns, alone or in a tuple or dict."""
+    for each in source.of(ast.Return, function):
+        if source.function(each) is function:
+            match each.value:
+                case ast.Tuple(elts=values) | ast.List(elts=values) | ast.Dict(values=values):
+                    yield from values
+                case ast.expr() as value:
+                    yield value
