@@ -65,7 +65,7 @@ def written_repairs(
     known = repairers().get(finding.mode)
     if known is None or not is_python(text):
         return []
-    source = Source(text, told)
+    source = Source(text, told, str(finding.message))
     written = [
         Repair(finding.mode, finding.file, finding.line, text, tuple(edits))
         for edits in known.write(source, line)
@@ -101,9 +101,10 @@ def is_python(text: str) -> bool:
 class Source:
     """The text of a file: its statements and calls, and edits to them."""
 
-    def __init__(self, text: str, told: Sequence[int] = ()):
+    def __init__(self, text: str, told: Sequence[int] = (), said: str = ""):
         self.text, self.lines = text, text.split("\n")
         self.told = told  # lines that the finding tells beside its own
+        self.said = said  # what it says
         self.tree = ast.parse(text)
         # Before Python 3.12, the nodes in an f-string have no positions of their own.
         self.nodes = list(ast.walk(self.tree))
@@ -292,12 +293,13 @@ class Source:
             if not isinstance(name.ctx, ast.Load) and self.function(name) in around and is_above:
                 found.add(name.id)
         found |= {each.name for each in self.of(ast.FunctionDef)}
-        imports: list[ast.Import | ast.ImportFrom] = [
-            *self.of(ast.Import),
-            *self.of(ast.ImportFrom),
-        ]
-        imported = [alias for each in imports for alias in each.names]
-        return found | {(each.asname or each.name).partition(".")[0] for each in imported}
+        return found | {(each.asname or each.name).partition(".")[0] for each in self.of(ast.alias)}
+
+    def aliases(self, name: str) -> list[str]:
+        """Returns other names that the file gives to what it imports, or has as an attribute of that."""
+        imported = [each.asname for each in self.of(ast.alias) if each.name == name and each.asname]
+        made = [each for each in self.of(ast.Assign) if name_of(each.value) == name]
+        return [*imported, *(name_of(each.targets[0]) for each in made)]
 
     def around(self, node: ast.AST) -> list[ast.AST]:
         """Returns the functions that a node is in, the innermost first, and the module."""

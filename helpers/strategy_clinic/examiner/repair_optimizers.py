@@ -11,13 +11,13 @@ from .edits import Edit
 from .repair import Source, names
 
 OPTIMIZERS = re.compile(r"\boptimizers\.")  # in the code of what makes one
-WEIGHTS = re.compile(r"(.+)\.trainable_(?:variables|weights)")
+WEIGHTS = re.compile(r"(.+)\.(?:trainable_)?(?:variables|weights)")
 
 
 def build_where_made(source: Source) -> Iterator[Sequence[Edit]]:
-    """Yields for each optimizer that the module makes, and each model that it trains, the line that creates its variables."""
+    """Yields for what trains as an optimizer does, and each model that it trains, the line that creates its variables."""
     for made in source.of(ast.Assign):
-        if isinstance(made.value, ast.Call) and OPTIMIZERS.search(source.code(made.value.func)):
+        if isinstance(made.value, ast.Call):
             optimizer = source.code(made.targets[0])
             for model in trained_by(source, optimizer):
                 yield from built_after(source, made, optimizer, model)
@@ -45,11 +45,11 @@ def built_after(
 def trained_by(source: Source, optimizer: str) -> list[str]:
     """Returns the models, as code, whose weights an optimizer is given with gradients, or that are compiled with it."""
     found = []
-    for call in [*source.calls("apply_gradients"), *source.calls("apply")]:
+    for call in [*source.calls("build"), *source.calls("apply_gradients"), *source.calls("apply")]:
         zipped = [each.args for each in source.calls("zip", call)]
         given = zipped[0] if zipped else call.args
-        if len(given) == 2 and of_one_name(source, call.func, optimizer):
-            found += weights_of(source, given[1])
+        if len(given) in (1, 2) and of_one_name(source, call.func, optimizer):
+            found += weights_of(source, given[-1])
     for call in source.calls("compile"):
         chosen = call.args[0] if call.args else keyword(call, "optimizer")
         if chosen is not None and source.code(chosen) == optimizer:

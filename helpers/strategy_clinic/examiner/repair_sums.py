@@ -10,8 +10,8 @@ from .edits import Edit
 from .repair import MEANS, SUMS, Source
 
 CONTEXT = "tf.distribute.get_replica_context()"
-SUMMED = f'{CONTEXT}.all_reduce("SUM", {{}})'
-GATHERED = f"{CONTEXT}.all_gather({{}}, axis=0)"
+SUMMED = f'{CONTEXT}.all_reduce("SUM", {{0}})'
+GATHERED = f"{CONTEXT}.all_gather({{0}}, axis=0)"
 DIVISIONS = "divide_no_nan", "divide"
 
 
@@ -53,7 +53,9 @@ def sums_in(source: Source, side: ast.expr) -> list[ast.Call]:
 def means_of_all(source: Source, function: ast.AST) -> list[Edit]:
     """Returns the edits by which a function takes its means over the examples of all replicas."""
     means = source.over_all(MEANS, function)
-    return [source.replace(each.args[0], GATHERED.format(source.code(each.args[0]))) for each in means]
+    return [
+        source.replace(each.args[0], GATHERED.format(source.code(each.args[0]))) for each in means
+    ]
 
 
 def run_by_replicas(source: Source, caller: ast.AST) -> list[ast.FunctionDef]:

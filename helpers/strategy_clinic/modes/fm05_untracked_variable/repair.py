@@ -1,9 +1,10 @@
 """Repairs fm05: a checkpoint gets the variable that it lacks, or the object that has this variable."""
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword
+from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 from ...examiner.repair_saved import hold, made_at
@@ -18,12 +19,17 @@ def save_what_is_missed(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 
 
 def parts(source: Source, line: int) -> Iterator[str]:
-    """Yields what the class makes by calls, the last first: one of these may have what is missed."""
-    statement = source.statement(line)
-    own = source.class_of(statement) if statement else None
-    made = [each for each in source.of(ast.Assign, own) if isinstance(each.value, ast.Call)]
-    attributes = [each for each in made if isinstance(each.targets[0], ast.Attribute)]
-    yield from made_at(source, [each.lineno for each in reversed(attributes)] if own else [], line)
+    """Yields what calls make, what the finding names and the last first: one of these may have what is missed."""
+    made = [each for each in source.of(ast.Assign) if isinstance(each.value, ast.Call)]
+    made.sort(key=lambda each: (is_named(source, each), each.lineno), reverse=True)
+    yield from made_at(source, [each.lineno for each in made], line)
+
+
+def is_named(source: Source, made: ast.Assign) -> bool:
+    """Tells whether the finding names a class of which an object is made, or the name that it gets."""
+    makers = [call.func for call in source.of(ast.Call, made)]
+    named = map(name_of, [*makers, *made.targets])
+    return any(re.search(rf"\b{re.escape(each)}\b", source.said) for each in named if each)
 
 
 def add_to_checkpoints(source: Source, line: int) -> Iterator[Sequence[Edit]]:

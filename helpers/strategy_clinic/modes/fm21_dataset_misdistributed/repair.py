@@ -3,9 +3,11 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
+COUNT = "num_replicas_in_sync"  # by which `fit` divides what it gets
 SHARE = "get_per_replica_batch_size"
 
 
@@ -15,6 +17,9 @@ def share_of_batch(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.simple_statement(line)
     if statement is None:
         return
+    for quotient in source.of(ast.BinOp, statement):
+        if name_of(quotient.right) == COUNT:
+            yield [source.replace(quotient, source.code(quotient.left))]
     for size in sizes(source, statement):
         for context in contexts(source, statement):
             if SHARE not in source.code(size):

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
+from ...examiner.repair_optimizers import OPTIMIZERS
 from ...examiner.repair_saved import hold, made_at, made_by
 
 
 @repairs("fm29", keeps_training=True)
 def save_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    yield from keep_the_first(source, line)
     told = made_at(source, source.told, line)
     yield from hold(source, line, [*told, *made_by(source, "optimizer", line)])
     yield from build_before_load(source, line)
@@ -23,3 +25,22 @@ def build_before_load(source: Source, line: int) -> Iterator[Sequence[Edit]]:
             model = source.code(call.func.value)
             built = f"{model}.optimizer.build({model}.trainable_variables)"
             yield [source.insert_before(statement, built)]
+            scope = f"with {model}.distribute_strategy.scope():"
+            yield [source.insert_before(statement, scope, f"    {built}")]
+
+
+def keep_the_first(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields a program without a statement that makes an optimizer again, under the name of the one that was loaded."""
+    statement = source.simple_statement(line)
+    if not isinstance(statement, ast.Assign) or not OPTIMIZERS.search(source.code(statement.value)):
+        return
+    names = {*map(source.code, statement.targets)}
+    makers = [each for each in source.of(ast.Assign) if names & {*map(source.code, each.targets)}]
+    if any(each.lineno < statement.lineno for each in makers):
+        last = statement.end_lineno or statement.lineno
+        alone = [source.replace(statement, "pass")]
+        yield (
+            alone
+            if source.block(statement) == [statement]
+            else [source.delete(statement.lineno, last)]
+        )

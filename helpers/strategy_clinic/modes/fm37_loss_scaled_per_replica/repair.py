@@ -1,15 +1,17 @@
 """Repairs fm37: a mean over one replica's examples becomes their sum by the size of the global batch, or a penalty a share."""
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import MEANS, Source, repairs
+from ...examiner.repair import MEANS, SUMS, Source, repairs
 
 REPLICAS = "tf.distribute.get_strategy().num_replicas_in_sync"
 SHARES = "compute_average_loss", "scale_regularization_loss"
 PENALTIES = "l2_loss", "add_n"
+OF_WEIGHTS = re.compile(r"\.(?:losses|trainable_(?:variables|weights)|kernel)\b")
 
 
 @repairs("fm37", keeps_training=True)
@@ -30,6 +32,9 @@ def divide_by_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]
     value = statement.value if isinstance(statement, ast.Assign) else None
     if isinstance(value, ast.Call) and source.code(value.func) in functions_of(source):
         yield [source.replace(value, share(source, value))]
+    for call in source.calls(SHARES[0], statement):
+        for word in [each for each in call.keywords if each.arg == "global_batch_size"]:
+            yield [source.replace(word.value, f"({source.code(word.value)}) * {REPLICAS}")]
     for loss in whole_losses(source, statement):
         yield [source.replace(loss, f"({source.code(loss)}) / {REPLICAS}")]
     if isinstance(value, ast.Name | ast.Attribute) and name_of(value) in MEANS:
@@ -47,7 +52,12 @@ def whole_losses(source: Source, statement: ast.stmt) -> list[ast.expr]:
             if source.code(each.targets[0]) in map(source.code, losses)
         ]
         return [each.value for each in made if each.lineno < statement.lineno][-1:]
-    value = statement.value if isinstance(statement, ast.Assign | ast.Return) else None
+    valued = (
+        statement
+        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return)
+        else None
+    )
+    value = valued.value if valued else None
     if isinstance(value, ast.Call) and is_share(source, value):
         return []
     return [value] if isinstance(value, ast.BinOp | ast.Call) else []
@@ -83,6 +93,8 @@ def global_batch_size(source: Source) -> str:
 
 def penalties(source: Source, statement: ast.stmt) -> list[ast.Call]:
     found = [call for name in PENALTIES for call in source.calls(name, statement)]
+    sums = [call for name in (*SUMS, "sum") for call in source.calls(name, statement)]
+    found = found or [call for call in sums if OF_WEIGHTS.search(source.code(call))]
     outer = [source.parents.get(call) for call in found]
     scaled = "scale_regularization_loss"
     return [

@@ -7,6 +7,10 @@ from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
+# By what makes a variable.
+OF_LAYER = '"mean"'
+MEAN = {"Variable": "tf.VariableAggregation.MEAN", "add_weight": OF_LAYER, "add_variable": OF_LAYER}
+
 
 @repairs("fm38", keeps_training=True)
 def synchronize(source: Source, line: int) -> Iterator[Sequence[Edit]]:
@@ -20,9 +24,10 @@ def synchronize(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     chosen = [word.value for call in layers if (word := switched(call))]
     if chosen:
         yield [source.replace(value, "True") for value in chosen]
-    variables = source.calls("Variable", statement)
-    if len(variables) == 1 and is_plain(variables[0]):
-        yield [source.add_argument(variables[0], "aggregation=tf.VariableAggregation.MEAN")]
+    for name, mean in MEAN.items():
+        variables = source.calls(name, statement)
+        if len(variables) == 1 and is_plain(variables[0]):
+            yield [source.add_argument(variables[0], f"aggregation={mean}")]
 
 
 def normalizations(source: Source, node: ast.AST) -> list[ast.Call]:
@@ -32,7 +37,8 @@ def normalizations(source: Source, node: ast.AST) -> list[ast.Call]:
         for call in source.calls("partial", node)
         if call.args and name_of(call.args[0]) == "BatchNormalization"
     ]
-    return [*source.calls("BatchNormalization", node), *kept]
+    names = ["BatchNormalization", *source.aliases("BatchNormalization")]
+    return [*(call for name in names for call in source.calls(name, node)), *kept]
 
 
 def is_plain(variable: ast.Call) -> bool:

@@ -3,13 +3,18 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword, spans
+from ...examiner.blame import name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
-
-ROOT_MEAN_SQUARED = "sqrt(reduce_mean(square(Sub)))"
-METRIC = "tf.keras.metrics.RootMeanSquaredError()"
-
+from ...examiner.repair_sums import (
+    GATHERED,
+    SUMMED,
+    means_of_all,
+    quotient,
+    ratios_of_all,
+    resolved,
+    run_by_replicas,
+)
 
 # Keras 3 also calls a metric where no replica runs, to learn its shape.
 WHOLE = (
@@ -18,51 +23,121 @@ WHOLE = (
 )
 
 
+WRAPPER = """\
+def {name}(metric):
+    def whole(*given):
+        replica = tf.distribute.get_replica_context()
+        return metric(*[replica.all_gather(each, axis=0) if replica else each for each in given])
+
+    whole.__name__ = getattr(metric, "__name__", "metric")
+    return whole
+
+
+"""
+OF_ALL = "of_all_replicas"
+STEPS = "train_step", "test_step"
+
+
 @repairs("fm44", keeps_training=True)
 def over_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    yield from metric_object(source, line)
-    yield from function_of_all(source, line)
+    statement = source.statement(line)
+    for update in updates(source, statement) if statement else ():
+        yield from weighted(source, update)
+    yield from wrapped(source)
+    yield from in_replicas(source, line)
 
 
-def function_of_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    """Yields a first statement for the functions that `compile` is given as metrics: it gathers what they are given."""
+def updates(source: Source, statement: ast.stmt) -> list[ast.FunctionDef | ast.Call]:
+    """Returns how the metric of a statement is updated: a method of its class, and calls of an object that it makes."""
+    own = source.class_of(statement)
+    methods = [each for each in source.of(ast.FunctionDef, own) if each.name == "update_state"]
+    made = map(name_of, statement.targets) if isinstance(statement, ast.Assign) else ()
+    calls = source.calls("update_state")
+    named = {*made}
+    of_it = [call for call in calls if name_of(getattr(call.func, "value", call)) in named]
+    return [*(methods if own else []), *of_it]
+
+
+def weighted(source: Source, update: ast.FunctionDef | ast.Call) -> Iterator[Sequence[Edit]]:
+    """Yields what adds up both parts of a ratio, of which a mean is not the ratio of all examples, or what all have."""
+    for call in [update] if isinstance(update, ast.Call) else source.calls("update_state", update):
+        for _, divisor in ratios(source, call.args[:1]) if len(call.args) == 1 else ():
+            yield [source.add_argument(call, source.code(divisor))]
+    added = [call.args[0] for call in source.calls("assign_add", update) if len(call.args) == 1]
+    counts = [each for each in added if ast.unparse(each) in ("1", "1.0")]
+    divided = [each for each in added if ratios(source, [each])]
+    if len(divided) == len(counts) == 1:
+        texts = map(source.code, ratios(source, divided)[0])
+        yield [source.replace(each, text) for each, text in zip((*divided, *counts), texts)]
+    yield from summed_stars(source, update)
+    if isinstance(update, ast.FunctionDef):
+        yield [gathered(source, update)]
+
+
+def ratios(source: Source, values: Sequence[ast.expr]) -> list[tuple[ast.expr, ast.expr]]:
+    return [found for each in values if (found := quotient(resolved(source, each)))]
+
+
+def summed_stars(source: Source, within: ast.AST) -> Iterator[Sequence[Edit]]:
+    for starred in source.of(ast.Starred, within):
+        values = f"[{SUMMED.format('each')} for each in {source.code(starred.value)}]"
+        yield [source.replace(starred.value, values)]
+
+
+def wrapped(source: Source) -> Iterator[Sequence[Edit]]:
+    """Yields functions around those that `compile` is given as metrics, which may be of another file."""
     for call in source.calls("compile"):
-        metrics = keyword(call, "metrics")
-        names = {each.id for each in source.of(ast.Name, metrics)} if metrics else set[str]()
-        functions = [each for each in source.of(ast.FunctionDef) if each.name in names]
-        places: list[ast.stmt | ast.expr] = [call, *functions]
-        if functions and any(spans(each, line) for each in places):
-            yield [gathered(source, each) for each in functions]
+        functions = [each for word in call.keywords for each in functions_in(source, word)]
+        if functions:
+            text = WRAPPER.format(name=OF_ALL).splitlines()
+            edits = [source.replace(each, f"{OF_ALL}({source.code(each)})") for each in functions]
+            yield [source.insert_before(source.outermost(call), *text), *edits]
 
 
-def gathered(source: Source, function: ast.FunctionDef) -> Edit:
-    first, names = function.body[0], ", ".join(each.arg for each in function.args.args[:2])
+def functions_in(source: Source, word: ast.keyword) -> list[ast.expr]:
+    """Returns the names of an argument of metrics that may be functions: in a list or dict, or given to what takes their mean."""
+    if not (word.arg or "").endswith("metrics"):
+        return []
+    given = resolved(source, word.value)
+    names = [*source.of(ast.Name, given), *source.of(ast.Attribute, given)]
+    return [
+        each
+        for each in names
+        if isinstance(outer := source.parents[each], ast.List | ast.Tuple | ast.Dict)
+        or isinstance(outer, ast.Call)
+        and each in outer.args[:1]
+    ]
+
+
+def in_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields the sums and means of all replicas in the functions that these run for the line, or of which it is one."""
+    statement = source.statement(line)
+    around = source.around(statement)[0] if statement else source.tree
+    is_step = isinstance(around, ast.FunctionDef) and around.name in STEPS
+    if statement and is_step:
+        yield from summed_stars(source, statement)
+        yield [
+            source.replace(each, GATHERED.format(each.id)) for each in batches(source, statement)
+        ]
+    for function in [around] if is_step else run_by_replicas(source, around):
+        yield ratios_of_all(source, function)
+        yield means_of_all(source, function)
+
+
+def gathered(source: Source, method: ast.FunctionDef) -> Edit:
+    """Returns the first statement of a method, which gathers what it is given without a default."""
+    given, first = method.args.args[1 : -len(method.args.defaults) or None], method.body[0]
     is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
     put = source.insert_after if is_docstring else source.insert_before
-    return put(first, *(line.format(names) for line in WHOLE))
+    return put(first, *(line.format(", ".join(each.arg for each in given)) for line in WHOLE))
 
 
-def metric_object(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    for call in source.calls("compile"):
-        metrics = keyword(call, "metrics")
-        if isinstance(metrics, ast.List) and spans(call, line):
-            known = [each for each in metrics.elts if formula(source, each) == ROOT_MEAN_SQUARED]
-            if known:
-                yield [source.replace(each, METRIC) for each in known]
-
-
-def formula(source: Source, metric: ast.expr) -> str:
-    """Returns what a function of this file returns, as the names of its calls; nothing if it does anything else."""
-    functions = [each for each in source.of(ast.FunctionDef) if each.name == source.code(metric)]
-    body = functions[0].body if len(functions) == 1 else []
-    only = body[0] if len(body) == 1 else None
-    return calls_of(only.value) if isinstance(only, ast.Return) else ""
-
-
-def calls_of(node: ast.expr | None) -> str:
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        return f"{name}({calls_of(node.args[0])})"
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-        return "Sub" if all(isinstance(side, ast.Name) for side in (node.left, node.right)) else ""
-    return ""
+def batches(source: Source, statement: ast.stmt) -> list[ast.Name]:
+    """Returns the names in the calls of a statement that its function takes from the batch, or computes."""
+    known = {
+        each.id
+        for each in source.of(ast.Name, source.function(statement))
+        if isinstance(each.ctx, ast.Store)
+    }
+    given = [arg for call in source.of(ast.Call, statement) for arg in call.args]
+    return [each for each in given if isinstance(each, ast.Name) and each.id in known]

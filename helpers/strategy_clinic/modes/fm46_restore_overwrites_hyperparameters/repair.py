@@ -18,7 +18,7 @@ def set_rate_again(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for optimizer in optimizers(source, statement):
         rate = f"{optimizer}.learning_rate"
         yield [
-            source.insert_before(statement, f"{KEPT} = float({rate})"),
+            source.insert_before(statement, f"{KEPT} = float(tf.convert_to_tensor({rate}))"),
             source.insert_after(statement, f"{rate} = {KEPT}"),
         ]
 

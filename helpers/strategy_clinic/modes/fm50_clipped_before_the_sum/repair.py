@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import keyword, name_of, spans
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
+from ...examiner.repair_sums import CONTEXT, SUMMED
 
 NAME = "ClipsTheSum"
 # How the sum is clipped, by the argument of the optimizer, which is an attribute of it, too.
@@ -32,9 +33,8 @@ class {name}({optimizer}):
 """
 
 
-SUMMED = 'tf.distribute.get_replica_context().all_reduce("SUM", {})'
-# What an optimizer adds up again.
-SHARES = "{0} = [each / tf.distribute.get_replica_context().num_replicas_in_sync for each in {0}]"
+REPLICAS = f"{CONTEXT}.num_replicas_in_sync"
+SHARES = f"{{0}} = [each / {REPLICAS} for each in {{0}}]"  # what an optimizer adds up again
 
 
 # One device may train otherwise with it: Keras takes the norm of an `Embedding`'s gradients before it adds up those of one row.
@@ -42,24 +42,40 @@ SHARES = "{0} = [each / tf.distribute.get_replica_context().num_replicas_in_sync
 def clip_the_sum(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for call in source.of(ast.Call):
         limits = [name for name in CLIPPED if keyword(call, name) is not None]
-        if spans(call, line) and len(limits) == 1 and ".optimizers." in source.code(call.func):
-            clipped, optimizer = CLIPPED[limits[0]], source.code(call.func)
+        made_of = call.args[0] if name_of(call.func) == "partial" and call.args else call.func
+        if spans(call, line) and len(limits) == 1 and is_optimizer(source, made_of):
+            clipped, optimizer = CLIPPED[limits[0]], source.code(made_of)
             text = CLASS.format(name=NAME, optimizer=optimizer, clipped=clipped)
             made = source.insert_before(source.outermost(call), *text.splitlines())
-            yield [made, source.replace(call.func, NAME)]
+            yield [made, source.replace(made_of, NAME)]
     yield from clip_in_step(source, line)
 
 
+def is_optimizer(source: Source, made_of: ast.expr) -> bool:
+    imports = [each for each in source.of(ast.ImportFrom) if "optimizers" in (each.module or "")]
+    imported = {alias.asname or alias.name for each in imports for alias in each.names}
+    return ".optimizers." in f".{source.code(made_of)}" or source.code(made_of) in imported
+
+
 def clip_in_step(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    """Yields the sum in place of what a statement clips, and a statement that divides what comes of it."""
+    """Yields the sum in place of what a statement clips, and what comes of it as a share, in its place or below."""
     statement = source.simple_statement(line)
-    if not isinstance(statement, ast.Assign):
-        return
-    clipped = clipped_in(statement)
-    for call in source.of(ast.Call, statement):
-        if name_of(call.func).startswith("clip_by_") and call.args and clipped:
-            summed = source.replace(call.args[0], SUMMED.format(source.code(call.args[0])))
-            yield [summed, source.insert_after(statement, SHARES.format(clipped))]
+    clipped = clipped_in(statement) if isinstance(statement, ast.Assign) else ""
+    for call in source.of(ast.Call, statement) if statement else ():
+        if name_of(call.func).startswith("clip_by_") and call.args:
+            given, part = call.args[0], source.parents[call]
+            summed = source.replace(given, SUMMED.format(source.code(given)))
+            if statement and clipped:
+                yield [summed, source.insert_after(statement, SHARES.format(clipped))]
+            elif isinstance(part, ast.Subscript):
+                yield [summed, *around(source, part, "[each / {0} for each in ", "]")]
+            else:
+                yield [summed, *around(source, call, "(", " / {0})")]
+
+
+def around(source: Source, node: ast.expr, before: str, after: str) -> list[Edit]:
+    places = (source.start(node), before), (source.end(node), after)
+    return [Edit(place, place, text.format(REPLICAS)) for place, text in places]
 
 
 def clipped_in(statement: ast.Assign) -> str:

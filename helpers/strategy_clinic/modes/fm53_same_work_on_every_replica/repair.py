@@ -7,11 +7,13 @@ from ...examiner.blame import name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
+PASS_ON = "enumerate", "iter", "tqdm"  # what they are given
+
 
 @repairs("fm53", keeps_training=True)
 def distribute_dataset(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.statement(line)
-    dataset = dataset_of(statement) if statement else None
+    dataset = dataset_of(source, statement) if statement else None
     if statement is None or dataset is None:
         return
     for strategy in source.strategies(statement):
@@ -19,11 +21,17 @@ def distribute_dataset(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         yield [source.replace(dataset, distributed)]
 
 
-def dataset_of(statement: ast.stmt) -> ast.expr | None:
-    """Returns what a loop goes over, or what a statement makes or returns."""
-    match statement:
-        case ast.For(iter=ast.Call(args=[taken, *_]) as call) if name_of(call.func) == "enumerate":
-            return taken
-        case ast.For(iter=taken) | ast.Return(value=taken) | ast.Assign(value=taken):
-            return taken
-    return None
+def dataset_of(source: Source, statement: ast.stmt) -> ast.expr | None:
+    """Returns what a loop goes over, also one in an expression, or what a statement makes or returns."""
+    loops = source.of(ast.comprehension, statement) if not isinstance(statement, ast.For) else []
+    match loops or statement:
+        case ast.For(iter=taken) | [ast.comprehension(iter=taken), *_]:
+            pass
+        case ast.Return(value=taken) | ast.Assign(value=taken):
+            pass
+        case _:
+            return None
+    match taken:
+        case ast.Call(args=[inner, *_]) if name_of(taken.func) in PASS_ON:
+            return inner
+    return taken

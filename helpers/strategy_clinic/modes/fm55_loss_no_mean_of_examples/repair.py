@@ -1,14 +1,16 @@
 """Repairs fm55: the sums by which a loss divides are those of all replicas, and so are the examples that it compares."""
 
 import ast
+import itertools
 from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import SUMS, Source, repairs
+from ...examiner.repair import MEANS, SUMS, Source, repairs
+from ...examiner.repair_sums import CONTEXT, SUMMED, quotients
 
-CONTEXT = "tf.distribute.get_replica_context()"
-SUMMED = f'{CONTEXT}.all_reduce("SUM", {{}})'
+# Keras 3 also calls a loss where no replica runs, to learn its shape.
+SUMMED_IN_REPLICA = f"({SUMMED} if {CONTEXT} else {{0}})"
 FROM_HERE = f"({{0}} + {CONTEXT}.replica_id_in_sync_group * {{1}})"  # if all parts are as large
 COUNT = "num_replicas_in_sync"
 
@@ -16,7 +18,17 @@ COUNT = "num_replicas_in_sync"
 @repairs("fm55", keeps_training=True)
 def with_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from sums_of_all_replicas(source, line)
+    yield from mean_of_some(source, line)
     yield from compared_with_all(source, line)
+
+
+def mean_of_some(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields a mean of what is chosen, or of what a replica has, as its sum by the number that all replicas have."""
+    statement = source.simple_statement(line)
+    for mean in source.over_all(MEANS, statement) if statement else ():
+        values = source.code(mean.args[0])
+        count = SUMMED.format(f"tf.cast(tf.size({values}), tf.float32)")
+        yield [source.replace(mean, f"(tf.reduce_sum({values}) / {count})")]
 
 
 def compared_with_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
@@ -39,11 +51,11 @@ def sums_of_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 
     What is divided by an undivided sum is a replica's share of the loss already.
     """
-    for statement in dividing(source, line):
+    for summed, statement in itertools.product((SUMMED, SUMMED_IN_REPLICA), dividing(source, line)):
         divisors = divisors_in(source, statement)
         others: list[ast.expr] = [*source.over_all(SUMS, source.function(statement))]
         for sums in [divisors] if len(others) == len(divisors) else [divisors, others]:
-            edits = [source.replace(each, SUMMED.format(source.code(each))) for each in sums]
+            edits = [source.replace(each, summed.format(source.code(each))) for each in sums]
             if sums:
                 yield [*edits, *without_count(source, statement)]
 
@@ -57,20 +69,19 @@ def dividing(source: Source, line: int) -> list[ast.stmt]:
         each.id for each in source.of(ast.Name, statement) if isinstance(each.ctx, ast.Store)
     }
     below = [
-        source.statement(each.lineno)
-        for each in source.of(ast.BinOp, source.function(statement))
-        if isinstance(each.op, ast.Div) and isinstance(each.right, ast.Name)
-        if each.right.id in computed and each.lineno > line
+        source.statement(divisor.lineno)
+        for _, divisor in quotients(source, source.function(statement))
+        if isinstance(divisor, ast.Name) and divisor.id in computed and divisor.lineno > line
     ]
     return [statement, *filter(None, below)]
 
 
 def divisors_in(source: Source, statement: ast.stmt) -> list[ast.expr]:
     """Returns the sums by which a statement divides, or else all of its sums, or names by which it divides."""
-    quotients = [each for each in source.of(ast.BinOp, statement) if isinstance(each.op, ast.Div)]
+    divisors = [divisor for _, divisor in quotients(source, statement)]
     sums = source.over_all(SUMS, statement)
-    below = [call for each in quotients for call in source.over_all(SUMS, each.right)]
-    named = [each.right for each in quotients if isinstance(each.right, ast.Name)]
+    below = [call for each in divisors for call in source.over_all(SUMS, each)]
+    named = [each for each in divisors if isinstance(each, ast.Name)]
     return [*(below or sums or named)]
 
 
