@@ -95,7 +95,7 @@ OTHERS = {
         "fm37",
         "def loss_of(e):\n    return other(e)\nvalue = loss_of(e)  # here\n",
         "def loss_of(e):\n    return other(e)\n"
-        "value = loss_of(e) / tf.distribute.get_strategy().num_replicas_in_sync\n",
+        "value = (loss_of(e)) / tf.distribute.get_strategy().num_replicas_in_sync\n",
     ),
     "a normalization over several lines": (
         "fm38",
@@ -182,7 +182,7 @@ OTHERS = {
     "weights that are loaded": (
         "fm46",
         'if resume:\n    net.load_weights("w.weights.h5")  # here\n',
-        "if resume:\n    rate_before_restore = float(net.optimizer.learning_rate)\n"
+        "if resume:\n    rate_before_restore = float(tf.convert_to_tensor(net.optimizer.learning_rate))\n"
         '    net.load_weights("w.weights.h5")\n    net.optimizer.learning_rate = rate_before_restore\n',
     ),
     "an optimizer by keyword": (
@@ -351,43 +351,103 @@ OTHERS = {
     "a counter of a module": (
         "fm05",
         """
+        import math
+
         class Average(tf.Module):
             def __init__(self):
                 self.updates = 0  # here
 
             def update(self):
-                self.updates += 1
-                print(self.updates)
+                self.updates *= 2
         """,
-        """
-        class Average(tf.Module):
+        """\
+        import json
+        import tensorflow as tf
+
+        import math
+
+        class Average(tf.Module, tf.train.experimental.PythonState):
             def __init__(self):
-                self.updates = tf.Variable(0, trainable=False)
+                self.updates = 0
 
             def update(self):
-                self.updates.assign_add(1)
-                print(int(self.updates.numpy()))
+                self.updates *= 2
+
+            def serialize(self):
+                return json.dumps([self.updates], default=float)
+
+            def deserialize(self, kept):
+                [self.updates] = json.loads(kept)
         """,
     ),
-    "a best value beside a checkpoint": (
+    "what an object remembers that is made beside a checkpoint": (
         "fm54",
         """
-        class Job:
-            def __init__(self):
-                self.best = float("inf")  # here
-                self.saver = tf.train.Checkpoint(net=self.net)
+        import json
 
-            def judge(self, loss):
-                self.best = min(self.best, loss)
+        class Patience:
+            def __init__(self, limit):
+                self.best, self.waited = float("inf"), 0  # here
+                self.limit = 3
+
+            def better(self, loss):
+                self.waited += 1
+                self.best, self.waited = loss, 0
+
+        def main():
+            patience = Patience(2)
+            saver = tf.train.Checkpoint(net=net)
         """,
         """
-        class Job:
-            def __init__(self):
-                self.best = tf.Variable(float("inf"), trainable=False)
-                self.saver = tf.train.Checkpoint(net=self.net, best=self.best)
+        import json
+
+        class Patience(tf.train.experimental.PythonState):
+            def __init__(self, limit):
+                self.best, self.waited = float("inf"), 0
+                self.limit = 3
+
+            def better(self, loss):
+                self.waited += 1
+                self.best, self.waited = loss, 0
+
+            def serialize(self):
+                return json.dumps([self.best, self.waited], default=float)
+
+            def deserialize(self, kept):
+                [self.best, self.waited] = json.loads(kept)
+
+        def main():
+            patience = Patience(2)
+            saver = tf.train.Checkpoint(net=net, patience=patience)
+        """,
+    ),
+    "a best value of an object that has a checkpoint": (
+        "fm54",
+        """
+        import json
+
+        class Job():
+            best = None
 
             def judge(self, loss):
-                self.best.assign(min(float(self.best.numpy()), loss))
+                self.best = loss  # here
+                tf.train.Checkpoint(net=self.net).save(PATH)
+        """,
+        """
+        import json
+
+        class Job(tf.train.experimental.PythonState):
+            best = None
+
+            def judge(self, loss):
+                self.best = loss
+                tf.train.Checkpoint(net=self.net, job=self).save(PATH)
+
+            def serialize(self):
+                return json.dumps([self.best], default=float)
+
+            def deserialize(self, kept):
+                [self.best] = json.loads(kept)
         """,
     ),
     "a value beside one that a file has": (
@@ -538,10 +598,189 @@ OTHERS = {
     ),
     "a metric that is a function": (
         "fm44",
-        'def share(y, p):\n    """A ratio."""\n    return f(y) / g(p)\nm.compile("sgd", metrics={"out": [share]})  # here\n',
-        'def share(y, p):\n    """A ratio."""\n    replica = tf.distribute.get_replica_context()\n'
-        "    y, p = [replica.all_gather(each, axis=0) if replica else each for each in (y, p)]\n"
-        '    return f(y) / g(p)\nm.compile("sgd", metrics={"out": [share]})\n',
+        "from ratios import share\nGIVEN = [share, Hits()]\nm.compile(sgd, metrics=GIVEN)  # here\n",
+        """\
+        from ratios import share
+        GIVEN = [of_all_replicas(share), Hits()]
+        def of_all_replicas(metric):
+            def whole(*given):
+                replica = tf.distribute.get_replica_context()
+                return metric(*[replica.all_gather(each, axis=0) if replica else each for each in given])
+
+            whole.__name__ = getattr(metric, "__name__", "metric")
+            return whole
+
+
+        m.compile(sgd, metrics=GIVEN)
+        """,
+    ),
+    "a metric that adds up ratios": (
+        "fm44",
+        "class F(Metric):\n    def update_state(self, y, p, weights=None):\n        both = f(y, p)\n"
+        "        self.a.assign_add(both / tf.maximum(g(y), 1))\n        self.n.assign_add(1.0)\n"
+        "    def result(self):\n        return self.a / self.n  # here\n",
+        "class F(Metric):\n    def update_state(self, y, p, weights=None):\n        both = f(y, p)\n"
+        "        self.a.assign_add(both)\n        self.n.assign_add(tf.maximum(g(y), 1))\n"
+        "    def result(self):\n        return self.a / self.n\n",
+    ),
+    "a metric that is the mean of something else": (
+        "fm44",
+        'class F(Metric):\n    def update_state(self, y, p, weights=None):\n        """Adds."""\n'
+        "        self.a.assign_add(f(y, p))\n    def result(self):\n        return self.a  # here\n",
+        'class F(Metric):\n    def update_state(self, y, p, weights=None):\n        """Adds."""\n'
+        "        replica = tf.distribute.get_replica_context()\n"
+        "        y, p = [replica.all_gather(each, axis=0) if replica else each for each in (y, p)]\n"
+        "        self.a.assign_add(f(y, p))\n    def result(self):\n        return self.a\n",
+    ),
+    "a mean of ratios": (
+        "fm44",
+        "self.f = Mean()  # here\ndef step(y, p):\n    share = hits(y, p) / found(p)\n    self.f.update_state(share)\n",
+        "self.f = Mean()\ndef step(y, p):\n    share = hits(y, p) / found(p)\n    self.f.update_state(share, found(p))\n",
+    ),
+    "a ratio of counts in a test step": (
+        "fm44",
+        'class M(Model):\n    def test_step(self, data):\n        return {"f": f(*counts(data))}  # here\n',
+        'class M(Model):\n    def test_step(self, data):\n        return {"f": f(*'
+        '[tf.distribute.get_replica_context().all_reduce("SUM", each) for each in counts(data)])}\n',
+    ),
+    "a ratio of sums that the replicas return": (
+        "fm44",
+        "def part(x):\n    n = tf.reduce_sum(x)\n    return tf.math.divide_no_nan(tf.reduce_sum(f(x)), n)\n"
+        'def whole(x):\n    return s.reduce("SUM", s.run(part, (x,)), axis=None)  # here\n',
+        'def part(x):\n    n = tf.distribute.get_replica_context().all_reduce("SUM", tf.reduce_sum(x))\n'
+        "    return tf.math.divide_no_nan(tf.distribute.get_replica_context()"
+        '.all_reduce("SUM", tf.reduce_sum(f(x))), n)\n'
+        'def whole(x):\n    return s.reduce("SUM", s.run(part, (x,)), axis=None)\n',
+    ),
+    "means that are counted": (
+        "fm19",
+        "class Job:\n    def part(self, x):\n        return {'loss': tf.reduce_mean(f(x)), 'n': tf.constant(1.0)}\n"
+        "    def whole(self, x):\n        parts = self.s.run(self.part, (x,))\n"
+        "        return [self.s.reduce(tf.distribute.ReduceOp.MEAN, each, axis=None) for each in parts]  # here\n",
+        "class Job:\n    def part(self, x):\n        return {'loss': tf.math.multiply_no_nan(tf.reduce_mean(f(x)), "
+        "tf.cast(tf.shape(x)[0], tf.float32)), 'n': tf.cast(tf.shape(x)[0], tf.float32)}\n"
+        "    def whole(self, x):\n        parts = self.s.run(self.part, (x,))\n"
+        '        return [self.s.reduce("SUM", each, axis=None) for each in parts]\n',
+    ),
+    "a function of a mean": (
+        "fm19",
+        "def part(x):\n    return tf.exp(tf.reduce_mean(f(x)))\ndef whole(x):\n"
+        '    return s.reduce("MEAN", s.run(part, (x,)), axis=None)  # here\n',
+        "def part(x):\n    return tf.exp(tf.reduce_mean(tf.distribute.get_replica_context()"
+        ".all_gather(f(x), axis=0)))\ndef whole(x):\n"
+        '    return s.reduce("MEAN", s.run(part, (x,)), axis=None)\n',
+    ),
+    "a clone that has a name": (
+        "fm14",
+        "class T:\n    def __init__(self, net):\n        self.slow = keras.models.clone_model(net)  # here\n",
+        "class T:\n    def __init__(self, net):\n        self.slow = keras.models.clone_model(net)\n"
+        "        self.slow.set_weights(net.get_weights())\n",
+    ),
+    "a clone of a configuration that has no name": (
+        "fm14",
+        "def towers(net):\n    return net, type(net).from_config(net.get_config())  # here\n",
+        "def towers(net):\n    return net, net\n",
+    ),
+    "variables of a layer": (
+        "fm66",
+        "class L(Layer):\n    def build(self, shape):\n        self.a = tf.Variable(2.0, name='a')  # here\n"
+        "        self.b = tf.Variable(tf.ones(shape))\n        self.n = tf.Variable(0, trainable=False)\n",
+        "class L(Layer):\n    def build(self, shape):\n        self.a = self.add_weight(shape=(), "
+        "initializer=tf.keras.initializers.Constant(2.0), name='a')\n"
+        "        self.b = self.add_weight(shape=tf.convert_to_tensor(tf.ones(shape)).shape, "
+        "initializer=lambda *_, **__: tf.ones(shape))\n        self.n = tf.Variable(0, trainable=False)\n",
+    ),
+    "a penalty that is added to the loss": (
+        "fm37",
+        "loss += strength * penalty  # here\n",
+        "loss += (strength * penalty) / tf.distribute.get_strategy().num_replicas_in_sync\n",
+    ),
+    "losses of the layers": (
+        "fm37",
+        "loss = main + sum(net.losses)  # here\n",
+        "loss = main + tf.nn.scale_regularization_loss(sum(net.losses))\n",
+    ),
+    "an optimizer that is made for the file alone": (
+        "fm29",
+        "class R:\n    def __init__(self):\n        self.o = make(1)\n    def parts(self):\n"
+        '        return {"net": self.net, "o": make(2)}  # here\n',
+        "class R:\n    def __init__(self):\n        self.o = make(1)\n    def parts(self):\n"
+        '        return {"net": self.net, "o": self.o}\n',
+    ),
+    "a checkpoint with a part of another one": (
+        "fm29",
+        "class R:\n    def __init__(self):\n        self.saver = tf.train.Checkpoint(net=self.net, o=self.o)\n"
+        "    def resume(self):\n        part = tf.train.Checkpoint(net=self.net)  # here\n",
+        "class R:\n    def __init__(self):\n        self.saver = tf.train.Checkpoint(net=self.net, o=self.o)\n"
+        "    def resume(self):\n        part = self.saver\n",
+    ),
+    "an optimizer that is made again": (
+        "fm29",
+        "adam = keras.optimizers.Adam()\nsaver.restore(path)\nif path:\n    adam = keras.optimizers.Adam()  # here\n",
+        "adam = keras.optimizers.Adam()\nsaver.restore(path)\nif path:\n    pass\n",
+    ),
+    "checkpoints that are written and read": (
+        "fm05",
+        "seen = tf.Variable(0)\ntf.train.Checkpoint(net=net).save(path)  # here\ntf.train.Checkpoint(net=net).restore(path)\n",
+        "seen = tf.Variable(0)\ntf.train.Checkpoint(net=net, seen=seen).save(path)\n"
+        "tf.train.Checkpoint(net=net, seen=seen).restore(path)\n",
+    ),
+    "an optimizer that a function makes": (
+        "fm09",
+        "net = made()\nadam = make_optimizer(3)\nsave(adam)  # here\nadam.build(net.trainable_variables)\n",
+        "net = made()\nadam = make_optimizer(3)\nadam.build(net.trainable_variables)\n"
+        "save(adam)\nadam.build(net.trainable_variables)\n",
+    ),
+    "an optimizer under the name that it is imported by": (
+        "fm50",
+        "from keras.optimizers import SGD as Descent\nmake = partial(Descent, clipnorm=1.0)  # here\n",
+        """\
+        from keras.optimizers import SGD as Descent
+        @tf.keras.utils.register_keras_serializable()
+        class ClipsTheSum(Descent):
+            def apply(self, grads, trainable_variables=None):
+                replica = tf.distribute.get_replica_context()
+                total = [tf.convert_to_tensor(each) for each in grads if each is not None]
+                total, n = replica.all_reduce("SUM", total), replica.num_replicas_in_sync
+                own = iter([each / n for each in [tf.clip_by_norm(each, self.clipnorm) for each in total]])
+                super().apply([each if each is None else next(own) for each in grads], trainable_variables)
+
+
+        make = partial(ClipsTheSum, clipnorm=1.0)
+        """,
+    ),
+    "gradients that are clipped where they are applied": (
+        "fm50",
+        "optimizer.apply([tf.clip_by_norm(g, 1.0) for g in grads], weights)  # here\n",
+        'optimizer.apply([tf.clip_by_norm(tf.distribute.get_replica_context().all_reduce("SUM", g), 1.0)'
+        " / tf.distribute.get_replica_context().num_replicas_in_sync for g in grads], weights)\n",
+    ),
+    "a loop in an expression": (
+        "fm53",
+        "def train(s, data):\n    losses = [s.run(step, (batch,)) for batch in tqdm(data)]  # here\n",
+        "def train(s, data):\n"
+        "    losses = [s.run(step, (batch,)) for batch in tqdm(s.experimental_distribute_dataset(data))]\n",
+    ),
+    "a size that is divided for fit": (
+        "fm21",
+        "share = SIZE // s.num_replicas_in_sync\nm.fit(rows(share))  # here\n",
+        "share = SIZE\nm.fit(rows(share))\n",
+    ),
+    "a normalization under another name": (
+        "fm38",
+        "from keras.layers import BatchNormalization as Norm\nx = Norm(axis=-1)(x)  # here\n",
+        "from keras.layers import BatchNormalization as Norm\nx = Norm(axis=-1, synchronized=True)(x)\n",
+    ),
+    "a weight of a layer that replicas write": (
+        "fm38",
+        'self.mean = self.add_weight(name="mean", trainable=False)  # here\n',
+        'self.mean = self.add_weight(name="mean", trainable=False, aggregation="mean")\n',
+    ),
+    "a mean of what a mask chooses": (
+        "fm55",
+        "def f(e, m):\n    return tf.reduce_mean(tf.boolean_mask(e, m))  # here\n",
+        "def f(e, m):\n    return (tf.reduce_sum(tf.boolean_mask(e, m)) / tf.distribute.get_replica_context()"
+        '.all_reduce("SUM", tf.cast(tf.size(tf.boolean_mask(e, m)), tf.float32)))\n',
     ),
     "a variable in the scope that says nothing": (
         "fm23",
@@ -600,11 +839,6 @@ ALONE = {
     "a value of an object that nothing saves": (
         "fm54",
         "class Slow(Callback):\n    def __init__(self):\n        self.best = 0.0  # here",
-    ),
-    "a value that is multiplied in its place": (
-        "fm05",
-        "class M(tf.Module):\n    def __init__(self):\n        self.n = 1  # here\n"
-        "    def grow(self):\n        self.n *= 2",
     ),
     "arguments that are not known": ("fm38", "v = tf.Variable(0.0, **options)  # here"),
     "no strategy": ("fm03", "model = make()  # here"),

@@ -17,53 +17,56 @@ def hold(source: Source, line: int, missed: Iterable[str]) -> Iterator[Sequence[
     """Yields, for each object that may be missed, the edits that let the statement of this line save it."""
     statement = source.simple_statement(line)
     holders = holders_in(source, statement) if statement else []
-    yield from as_another(source, holders)
-    yield from made_once(source, holders)
+    yield from made_elsewhere(source, holders)
     for value in dict.fromkeys(missed):
         name = value.rpartition(".")[2]
-        edit = added(source, holders[0], name, value) if holders else None
-        if edit:
-            yield [edit]
+        edits = [added(source, each, name, value) for each in alike(source, holders[:1])]
+        if edits:
+            yield [*filter(None, edits)]
 
 
-def as_another(source: Source, holders: list[Holder]) -> Iterator[Sequence[Edit]]:
-    """Yields the checkpoint that another statement makes, in place of one that has a part of what it has."""
-    for made in source.of(ast.Assign):
-        for call in [
-            each for each in holders if isinstance(each, ast.Call) and is_checkpoint(each)
-        ]:
-            whole = made.value if isinstance(made.value, ast.Call) else None
-            if whole and is_checkpoint(whole) and names_in(call) < names_in(whole):
-                yield [source.replace(call, source.code(made.targets[0]))]
+def alike(source: Source, holders: list[Holder]) -> list[Holder]:
+    """Returns a holder with the other checkpoints of its function that have the same parts, which may be read from it."""
+    return holders + [
+        call
+        for each in holders
+        for call in source.calls("Checkpoint", source.function(each))
+        if call is not each and is_checkpoint(each) and {*values_in(call)} == {*values_in(each)}
+    ]
 
 
-def made_once(source: Source, holders: list[Holder]) -> Iterator[Sequence[Edit]]:
-    """Yields the object that another statement makes by the same function, in place of one that is made for the file alone."""
-    given = [each for holder in holders[:1] for each in values_of(holder)]
-    for value in [each for each in given if isinstance(each, ast.Call)]:
-        for made in source.of(ast.Assign):
-            if isinstance(made.value, ast.Call) and is_alike(made.value, value):
-                yield [source.replace(value, source.code(made.targets[0]))]
+def made_elsewhere(source: Source, holders: list[Holder]) -> Iterator[Sequence[Edit]]:
+    """Yields what another statement makes: in place of a checkpoint with a part of it, or of what is made for the file alone."""
+    made = [(each.value, source.code(each.targets[0])) for each in source.of(ast.Assign)]
+    calls = [(value, name) for value, name in made if isinstance(value, ast.Call)]
+    for holder in holders[:1]:
+        values = values_in(holder)
+        for call, name in calls:
+            if is_checkpoint(holder) and is_checkpoint(call) and {*values} < {*values_in(call)}:
+                yield [source.replace(holder, name)]
+            for value in values.values():
+                is_alike = isinstance(value, ast.Call) and same(value.func, call.func)
+                if is_alike and value is not call:
+                    yield [source.replace(value, name)]
 
 
-def is_alike(one: ast.Call, other: ast.Call) -> bool:
-    return one is not other and ast.dump(one.func) == ast.dump(other.func)
+def same(one: ast.expr, other: ast.expr) -> bool:
+    return ast.dump(one) == ast.dump(other)
 
 
-def values_of(holder: Holder) -> list[ast.expr]:
+def values_in(holder: Holder) -> dict[str, ast.expr]:
+    """Returns the values that a dict or the arguments of a call have by name."""
     if isinstance(holder, ast.Call):
-        return [word.value for word in holder.keywords]
-    return holder.values
-
-
-def names_in(call: ast.Call) -> set[str | None]:
-    return {word.arg for word in call.keywords}
+        return {word.arg: word.value for word in holder.keywords if word.arg}
+    pairs = zip(holder.keys, holder.values)
+    return {str(key.value): each for key, each in pairs if isinstance(key, ast.Constant)}
 
 
 def holders_in(source: Source, statement: ast.stmt) -> list[Holder]:
     """Returns the calls and dicts of a statement that give names to objects, a checkpoint first."""
     dicts = [each for each in source.of(ast.Dict, statement) if each.keys and all(each.keys)]
-    named = [each for each in source.of(ast.Call, statement) if each.keywords]
+    calls = source.of(ast.Call, statement)
+    named = [each for each in calls if each.keywords or is_checkpoint(each)]
     named = [each for each in named if not OPTIMIZERS.search(source.code(each.func))]
     return sorted([*named, *dicts], key=lambda each: not is_checkpoint(each))
 
@@ -74,12 +77,12 @@ def is_checkpoint(holder: Holder) -> bool:
 
 def added(source: Source, holder: Holder, name: str, value: str) -> Edit | None:
     """Returns the edit that gives an object to a call or a dict; none if it has one of this name."""
+    if name in values_in(holder):
+        return None
     if isinstance(holder, ast.Call):
-        is_known = any(word.arg == name for word in holder.keywords)
-        return None if is_known else source.add_argument(holder, f"{name}={value}")
-    is_known = any(isinstance(each, ast.Constant) and each.value == name for each in holder.keys)
+        return source.add_argument(holder, f"{name}={value}")
     last = source.end(holder.values[-1])
-    return None if is_known else Edit(last, last, f', "{name}": {value}')
+    return Edit(last, last, f', "{name}": {value}')
 
 
 def made_at(source: Source, lines: Iterable[int], line: int) -> Iterator[str]:

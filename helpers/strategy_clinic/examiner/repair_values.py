@@ -1,4 +1,4 @@
-"""Edits that several modes share: a number that a restart forgets is kept as another one is, or in a variable."""
+"""Edits that several modes share: a number that a restart forgets is kept as another one is, or with its object."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from .blame import name_of
 from .edits import Edit
 from .repair import Source
-from .repair_saved import added, is_checkpoint
+from .repair_saved import added, is_checkpoint, values_in
 
 # Classes whose variables a checkpoint finds.
 TRACKABLE = {"Module", "Layer", "Model", "Metric", "AutoTrackable"}
-IN_PLACE = {ast.Add: "assign_add", ast.Sub: "assign_sub"}
 
 
 def keep_number(source: Source, line: int) -> Iterator[Sequence[Edit]]:
@@ -24,17 +23,13 @@ def keep_number(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         if isinstance(statement, ast.Assign):
             for lost in names_made(source, statement):
                 yield from beside_another(source, lost)
-            if len(statement.targets) == 1:
-                yield from in_variable(source, statement)
+        if statement:
+            yield from in_state(source, statement)
 
 
 def names_made(source: Source, statement: ast.Assign) -> list[str]:
     """Returns the names and attributes that get a value, as code."""
-    targets = [
-        each
-        for target in statement.targets
-        for each in (target.elts if isinstance(target, ast.Tuple) else [target])
-    ]
+    targets = [target for target, _ in pairs_of(statement)]
     return [source.code(each) for each in targets if isinstance(each, ast.Name | ast.Attribute)]
 
 
@@ -95,14 +90,6 @@ def holders(source: Source) -> list[ast.Call | ast.Dict]:
     return [*source.of(ast.Dict), *source.of(ast.Call)]
 
 
-def values_in(holder: ast.Call | ast.Dict) -> dict[str, ast.expr]:
-    """Returns the values that a dict or the arguments of a call have by name."""
-    if isinstance(holder, ast.Call):
-        return {word.arg: word.value for word in holder.keywords if word.arg}
-    pairs = zip(holder.keys, holder.values)
-    return {str(key.value): each for key, each in pairs if isinstance(key, ast.Constant)}
-
-
 def kept_in(source: Source, holder: ast.Call | ast.Dict, read: Read, lost: str) -> Edit | None:
     value = renamed(source.code(values_in(holder)[read.key]), read.target, lost)
     return added(source, holder, lost.rpartition(".")[2], value)
@@ -120,81 +107,90 @@ def whole_word(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w.]){re.escape(name)}\b")
 
 
-# In a variable
+# As the state of its object
+
+Setting = ast.Assign | ast.AugAssign
+STATE = "tf.train.experimental.PythonState"
+METHODS = """
+
+    def serialize(self):
+        return json.dumps([{values}], default=float)
+
+    def deserialize(self, kept):
+        [{values}] = json.loads(kept)"""
 
 
-def in_variable(source: Source, statement: ast.Assign) -> Iterator[Sequence[Edit]]:
-    """Yields the edits that make a number of a trackable object, or beside a checkpoint, a variable of it."""
-    lost, number = source.code(statement.targets[0]), number_of(source, statement.value)
-    scope = source.class_of(statement) if "." in lost else source.function(statement)
-    if scope is None or not number or not can_be_variable(source, scope, statement, lost):
+def in_state(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    """Yields the edits by which a checkpoint has the numbers of an object, which its class writes as a text and reads."""
+    own = source.class_of(statement)
+    if not isinstance(own, ast.ClassDef):
         return
-    saved = saved_in(source, scope, statement, lost)
-    if saved is None:
-        return
-    value = f"tf.Variable({source.code(statement.value)}, trainable=False)"
-    made = source.replace(statement.value, value)
-    for read in (f"{number}({lost}.numpy())", lost):
-        yield [made, *saved, *used(source, scope, statement, lost, read)]
+    kept = ", ".join(f"self.{name}" for name in numbers_of(source, own))
+    known = {alias.name for alias in source.of(ast.alias)}
+    imports = [*source.of(ast.Import)][: 0 if "json" in known else 1]
+    for held in held_in(source, own) if kept else ():
+        last = own.body[-1].end_lineno or own.lineno
+        end = last, len(source.lines[last - 1]) + 1
+        methods = Edit(end, end, METHODS.format(values=kept))
+        yield [
+            derived(source, own),
+            methods,
+            *held,
+            *(source.insert_before(each, "import json") for each in imports),
+        ]
 
 
-def can_be_variable(source: Source, scope: ast.AST, made: ast.Assign, lost: str) -> bool:
-    """Tells whether all statements that set a value can set a variable, and no function has another of the name."""
-    others = [each for each in setting(source, scope, lost) if each is not made]
-    is_known = all(
-        type(each.op) in IN_PLACE if isinstance(each, ast.AugAssign) else len(each.targets) == 1
-        for each in others
-    )
-    return is_known and all(each.arg != lost for each in source.of(ast.arg, scope))
+def numbers_of(source: Source, own: ast.ClassDef) -> list[str]:
+    """Returns the attributes that begin as a number, or as None, and are set again."""
+    values: dict[str, list[ast.expr | None]] = {}
+    setting: list[Setting] = [*source.of(ast.Assign, own), *source.of(ast.AugAssign, own)]
+    for each in setting:
+        for target, value in pairs_of(each):
+            is_own = isinstance(target, ast.Attribute) or source.parents[each] is own
+            if is_own and isinstance(target, ast.Name | ast.Attribute):
+                values.setdefault(name_of(target), []).append(value)
+    return [name for name, set_to in values.items() if len(set_to) > 1 and is_number(set_to[0])]
 
 
-def number_of(source: Source, value: ast.expr) -> str:
-    """Returns the type of a number, and nothing for another value."""
-    match value:
-        case ast.Constant(value=bool()):
-            return ""
-        case ast.Constant(value=int() | float() as constant):
-            return type(constant).__name__
-        case ast.UnaryOp(operand=ast.Constant(value=int() | float() as constant)):
-            return type(constant).__name__
-    return "float" if re.search(r"\binf\b", source.code(value)) else ""
+def pairs_of(statement: Setting) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            yield from zip(targets, values)
+        case ast.Assign(targets=targets, value=value):
+            yield from ((each, value) for each in targets)
+        case ast.AugAssign(target=target):
+            yield target, None
 
 
-def saved_in(source: Source, scope: ast.AST, statement: ast.Assign, lost: str) -> list[Edit] | None:
-    """Returns the edits by which a checkpoint has the variable, which a trackable object needs not; None without a checkpoint."""
-    if isinstance(scope, ast.ClassDef) and TRACKABLE & {*map(name_of, scope.bases)}:
-        return []
-    for call in source.of(ast.Call, scope):
-        if is_checkpoint(call) and call.lineno > statement.lineno:
-            edit = added(source, call, lost.rpartition(".")[2], lost)
-            return [edit] if edit else None
-    return None
+def is_number(value: ast.expr | None) -> bool:
+    code = "" if value is None else ast.unparse(value)
+    return bool(re.fullmatch(r"None|-?[\d.]+(e-?\d+)?|.*\binf\b.*", code))
 
 
-def used(source: Source, scope: ast.AST, made: ast.Assign, lost: str, read: str) -> Iterator[Edit]:
-    """Yields the edits of all other places that set or read the value."""
-    statements = [each for each in setting(source, scope, lost) if each is not made]
-    for each in statements:
-        yield source.replace(each, set_by(source, each, lost, read))
-    inside = {node for each in [made, *statements] for node in ast.walk(each)}
-    for node in [*source.of(ast.Name, scope), *source.of(ast.Attribute, scope)]:
-        if node not in inside and source.code(node) == lost and read != lost:
-            yield source.replace(node, read)
+def derived(source: Source, own: ast.ClassDef) -> Edit:
+    """Returns the edit that gives a class another base."""
+    if own.bases:
+        last = source.end(own.bases[-1])
+        return Edit(last, last, f", {STATE}")
+    line = source.lines[own.lineno - 1]
+    after = line.index(own.name) + len(own.name)
+    brackets = 2 if line[after:].startswith("()") else 0
+    return Edit((own.lineno, after + 1), (own.lineno, after + 1 + brackets), f"({STATE})")
 
 
-def setting(source: Source, scope: ast.AST, lost: str) -> list[ast.Assign | ast.AugAssign]:
-    every: list[ast.Assign | ast.AugAssign] = [
-        *source.of(ast.Assign, scope),
-        *source.of(ast.AugAssign, scope),
-    ]
-    return [each for each in every if lost in map(source.code, targets_of(each))]
-
-
-def targets_of(statement: ast.Assign | ast.AugAssign) -> list[ast.expr]:
-    return [statement.target] if isinstance(statement, ast.AugAssign) else statement.targets
-
-
-def set_by(source: Source, statement: ast.Assign | ast.AugAssign, lost: str, read: str) -> str:
-    value = renamed(source.code(statement.value), lost, read)
-    method = IN_PLACE[type(statement.op)] if isinstance(statement, ast.AugAssign) else "assign"
-    return f"{lost}.{method}({value})"
+def held_in(source: Source, own: ast.ClassDef) -> Iterator[list[Edit]]:
+    """Yields the edits by which a checkpoint has an object of a class; none if one finds it in another object."""
+    if TRACKABLE & {*map(name_of, own.bases)}:
+        yield []
+    made = [(each.targets[0], each.value) for each in source.of(ast.Assign)]
+    calls = [(target, name_of(value.func)) for target, value in made if isinstance(value, ast.Call)]
+    for call in [call for call in source.of(ast.Call) if is_checkpoint(call)]:
+        statement = source.statement(call.lineno)
+        objects = [each for each, name in calls if name == own.name]
+        seen = [each for each in objects if statement and source.can_see(statement, each)]
+        names = [(name_of(each), source.code(each)) for each in seen]
+        if source.class_of(call) is own:
+            names.append((own.name.lower(), "self"))
+        for name, code in names:
+            edit = added(source, call, name, code)
+            yield [edit] if edit else []

@@ -14,21 +14,16 @@ FILLED = "{0}.set_weights({1}.get_weights())"
 
 @repairs("fm14")
 def fill_or_share(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statements = [source.simple_statement(each) for each in (line, *source.told)]
-    clones = [
-        (each, call, copied)
-        for each in statements
-        if each
-        for call in source.of(ast.Call, each)
-        if (copied := copied_by(call))
-    ]
-    for statement, call, copied in clones:
-        if isinstance(statement, ast.Assign) and statement.value is call:
-            names = source.code(statement.targets[0]), source.code(copied)
+    lines = [each for each in (line, *source.told) if source.simple_statement(each)]
+    calls = [call for each in lines for call in source.of(ast.Call, source.statement(each))]
+    clones = [(call, source.code(copied)) for call in calls if (copied := copied_by(call))]
+    for call, model in clones:
+        made = source.parents[call]
+        if isinstance(made, ast.Assign):
+            name = source.code(made.targets[0])
             for template in ([FILLED], [BUILT, FILLED]):
-                yield [source.insert_after(statement, *(each.format(*names) for each in template))]
-    for _, call, copied in clones:
-        yield [source.replace(call, source.code(copied))]
+                yield [source.insert_after(made, *(each.format(name, model) for each in template))]
+    yield from ([source.replace(call, model)] for call, model in clones)
 
 
 def copied_by(call: ast.Call) -> ast.expr | None:

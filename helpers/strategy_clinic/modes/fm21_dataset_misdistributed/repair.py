@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
+from ...examiner.repair_sums import resolved
 
 COUNT = "num_replicas_in_sync"  # by which `fit` divides what it gets
 SHARE = "get_per_replica_batch_size"
@@ -17,8 +18,9 @@ def share_of_batch(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.simple_statement(line)
     if statement is None:
         return
-    for quotient in source.of(ast.BinOp, statement):
-        if name_of(quotient.right) == COUNT:
+    named = [resolved(source, each) for each in source.of(ast.Name, statement)]
+    for quotient in [*source.of(ast.BinOp, statement), *named]:
+        if isinstance(quotient, ast.BinOp) and name_of(quotient.right) == COUNT:
             yield [source.replace(quotient, source.code(quotient.left))]
     for size in sizes(source, statement):
         for context in contexts(source, statement):

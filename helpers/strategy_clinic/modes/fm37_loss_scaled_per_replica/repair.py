@@ -30,8 +30,6 @@ def divide_by_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]
     for call in loss_calls(source, statement):
         yield [source.replace(call, share(source, call))]
     value = statement.value if isinstance(statement, ast.Assign) else None
-    if isinstance(value, ast.Call) and source.code(value.func) in functions_of(source):
-        yield [source.replace(value, share(source, value))]
     for call in source.calls(SHARES[0], statement):
         for word in [each for each in call.keywords if each.arg == "global_batch_size"]:
             yield [source.replace(word.value, f"({source.code(word.value)}) * {REPLICAS}")]
@@ -66,11 +64,6 @@ def whole_losses(source: Source, statement: ast.stmt) -> list[ast.expr]:
 def is_share(source: Source, call: ast.Call) -> bool:
     """Tells whether a call returns a replica's share already, or no number but an object of `keras.losses`."""
     return name_of(call.func) in SHARES or ".losses." in source.code(call.func)
-
-
-def functions_of(source: Source) -> set[str]:
-    """Returns the names of the functions in the file, one of which may compute the loss that is used here."""
-    return {each.name for each in source.of(ast.FunctionDef)}
 
 
 def share(source: Source, call: ast.Call) -> str:

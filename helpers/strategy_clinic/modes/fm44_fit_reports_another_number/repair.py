@@ -7,7 +7,6 @@ from ...examiner.blame import name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 from ...examiner.repair_sums import (
-    GATHERED,
     SUMMED,
     means_of_all,
     quotient,
@@ -51,10 +50,9 @@ def updates(source: Source, statement: ast.stmt) -> list[ast.FunctionDef | ast.C
     """Returns how the metric of a statement is updated: a method of its class, and calls of an object that it makes."""
     own = source.class_of(statement)
     methods = [each for each in source.of(ast.FunctionDef, own) if each.name == "update_state"]
-    made = map(name_of, statement.targets) if isinstance(statement, ast.Assign) else ()
+    made = {*map(name_of, statement.targets)} if isinstance(statement, ast.Assign) else set[str]()
     calls = source.calls("update_state")
-    named = {*made}
-    of_it = [call for call in calls if name_of(getattr(call.func, "value", call)) in named]
+    of_it = [each for each in calls if name_of(getattr(each.func, "value", each)) in made]
     return [*(methods if own else []), *of_it]
 
 
@@ -87,26 +85,17 @@ def summed_stars(source: Source, within: ast.AST) -> Iterator[Sequence[Edit]]:
 def wrapped(source: Source) -> Iterator[Sequence[Edit]]:
     """Yields functions around those that `compile` is given as metrics, which may be of another file."""
     for call in source.calls("compile"):
-        functions = [each for word in call.keywords for each in functions_in(source, word)]
+        given = [word.value for word in call.keywords if (word.arg or "").endswith("metrics")]
+        nodes = [node for each in given for node in ast.walk(resolved(source, each))]
+        listed = [node for node in nodes if isinstance(node, ast.List | ast.Tuple | ast.Call)]
+        parts = [
+            part for node in listed for part in getattr(node, "elts", getattr(node, "args", [])[:1])
+        ]
+        functions = [each for each in parts if isinstance(each, ast.Name | ast.Attribute)]
         if functions:
             text = WRAPPER.format(name=OF_ALL).splitlines()
             edits = [source.replace(each, f"{OF_ALL}({source.code(each)})") for each in functions]
             yield [source.insert_before(source.outermost(call), *text), *edits]
-
-
-def functions_in(source: Source, word: ast.keyword) -> list[ast.expr]:
-    """Returns the names of an argument of metrics that may be functions: in a list or dict, or given to what takes their mean."""
-    if not (word.arg or "").endswith("metrics"):
-        return []
-    given = resolved(source, word.value)
-    names = [*source.of(ast.Name, given), *source.of(ast.Attribute, given)]
-    return [
-        each
-        for each in names
-        if isinstance(outer := source.parents[each], ast.List | ast.Tuple | ast.Dict)
-        or isinstance(outer, ast.Call)
-        and each in outer.args[:1]
-    ]
 
 
 def in_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
@@ -116,9 +105,6 @@ def in_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     is_step = isinstance(around, ast.FunctionDef) and around.name in STEPS
     if statement and is_step:
         yield from summed_stars(source, statement)
-        yield [
-            source.replace(each, GATHERED.format(each.id)) for each in batches(source, statement)
-        ]
     for function in [around] if is_step else run_by_replicas(source, around):
         yield ratios_of_all(source, function)
         yield means_of_all(source, function)
@@ -130,14 +116,3 @@ def gathered(source: Source, method: ast.FunctionDef) -> Edit:
     is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
     put = source.insert_after if is_docstring else source.insert_before
     return put(first, *(line.format(", ".join(each.arg for each in given)) for line in WHOLE))
-
-
-def batches(source: Source, statement: ast.stmt) -> list[ast.Name]:
-    """Returns the names in the calls of a statement that its function takes from the batch, or computes."""
-    known = {
-        each.id
-        for each in source.of(ast.Name, source.function(statement))
-        if isinstance(each.ctx, ast.Store)
-    }
-    given = [arg for call in source.of(ast.Call, statement) for arg in call.args]
-    return [each for each in given if isinstance(each, ast.Name) and each.id in known]

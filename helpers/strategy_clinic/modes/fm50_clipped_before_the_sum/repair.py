@@ -58,24 +58,15 @@ def is_optimizer(source: Source, made_of: ast.expr) -> bool:
 
 
 def clip_in_step(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    """Yields the sum in place of what a statement clips, and what comes of it as a share, in its place or below."""
+    """Yields the sum in place of what a statement clips, and a share of what comes of it: by a statement, or in its place."""
     statement = source.simple_statement(line)
     clipped = clipped_in(statement) if isinstance(statement, ast.Assign) else ""
     for call in source.of(ast.Call, statement) if statement else ():
-        if name_of(call.func).startswith("clip_by_") and call.args:
-            given, part = call.args[0], source.parents[call]
-            summed = source.replace(given, SUMMED.format(source.code(given)))
-            if statement and clipped:
-                yield [summed, source.insert_after(statement, SHARES.format(clipped))]
-            elif isinstance(part, ast.Subscript):
-                yield [summed, *around(source, part, "[each / {0} for each in ", "]")]
-            else:
-                yield [summed, *around(source, call, "(", " / {0})")]
-
-
-def around(source: Source, node: ast.expr, before: str, after: str) -> list[Edit]:
-    places = (source.start(node), before), (source.end(node), after)
-    return [Edit(place, place, text.format(REPLICAS)) for place, text in places]
+        if name_of(call.func).startswith("clip_by_") and call.args and statement:
+            given, end = call.args[0], source.end(call)
+            divided = Edit(end, end, f" / {REPLICAS}")
+            below = source.insert_after(statement, SHARES.format(clipped)) if clipped else divided
+            yield [source.replace(given, SUMMED.format(source.code(given))), below]
 
 
 def clipped_in(statement: ast.Assign) -> str:

@@ -23,15 +23,13 @@ def distribute_dataset(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 
 def dataset_of(source: Source, statement: ast.stmt) -> ast.expr | None:
     """Returns what a loop goes over, also one in an expression, or what a statement makes or returns."""
-    loops = source.of(ast.comprehension, statement) if not isinstance(statement, ast.For) else []
-    match loops or statement:
-        case ast.For(iter=taken) | [ast.comprehension(iter=taken), *_]:
+    match statement:
+        case ast.For(iter=taken):
             pass
         case ast.Return(value=taken) | ast.Assign(value=taken):
-            pass
+            loops = source.of(ast.comprehension, statement)
+            taken = loops[0].iter if loops else taken
         case _:
             return None
-    match taken:
-        case ast.Call(args=[inner, *_]) if name_of(taken.func) in PASS_ON:
-            return inner
-    return taken
+    is_passed = isinstance(taken, ast.Call) and name_of(taken.func) in PASS_ON and taken.args
+    return taken.args[0] if isinstance(taken, ast.Call) and is_passed else taken
