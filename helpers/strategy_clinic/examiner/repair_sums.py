@@ -70,8 +70,5 @@ def returned(source: Source, function: ast.FunctionDef) -> Iterator[ast.expr]:
     """Yields what a function returns, alone or in a tuple or dict."""
     for each in source.of(ast.Return, function):
         if source.function(each) is function:
-            match each.value:
-                case ast.Tuple(elts=values) | ast.List(elts=values) | ast.Dict(values=values):
-                    yield from values
-                case ast.expr() as value:
-                    yield value
+            values = getattr(each.value, "elts", getattr(each.value, "values", [each.value]))
+            yield from filter(None, values)

@@ -1,6 +1,7 @@
 """Repairs fm19: what takes the mean gets the values of all examples, and not the mean of a replica's own."""
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword
@@ -15,6 +16,7 @@ from ...examiner.repair_sums import (
 
 EACH = "tf.reduce_mean(tf.reshape({0}, [tf.shape({0})[0], -1]), axis=1)"  # one value an example
 SIZE = "tf.cast(tf.shape({})[0], tf.float32)"
+ONE = re.compile(r"(\w+\.constant\()?1(\.0?)?\)?")  # what counts a batch as one
 WEIGHTED = "tf.math.multiply_no_nan({}, {})"
 
 
@@ -37,8 +39,9 @@ def values_of_examples(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 
 def reduced_over_examples(source: Source, caller: ast.AST) -> Iterator[Sequence[Edit]]:
     """Yields what the replicas return to a function that takes the mean of it: values, sums and sizes, or what all have."""
-    kinds = [kind for each in source.calls("reduce", caller) for kind in means_named(source, each)]
-    axes = [axis for each in source.calls("reduce", caller) if (axis := keyword(each, "axis"))]
+    calls = source.calls("reduce", caller)
+    kinds = [each for call in calls for each in source.of(ast.expr, call) if is_mean(each)]
+    axes = [axis for each in calls if (axis := keyword(each, "axis"))]
     for function in run_by_replicas(source, caller) if kinds else ():
         values = [*returned(source, function)]
         means = [each for each in source.over_all(MEANS, function) if each in values]
@@ -48,7 +51,7 @@ def reduced_over_examples(source: Source, caller: ast.AST) -> Iterator[Sequence[
                 of_examples = [form.format(each) for each in taken]
                 axis_edits = [source.replace(each, "0") for each in axes]
                 yield [*axis_edits, *map(source.replace, means, of_examples)]
-        counts = [each for each in values if is_one(each)]
+        counts = [each for each in values if ONE.fullmatch(source.code(each))]
         given = [*filter(str.isidentifier, taken), *sorted(parameters(function) - {"self"})]
         if means and counts and given:
             size = SIZE.format(given[0])
@@ -60,15 +63,6 @@ def reduced_over_examples(source: Source, caller: ast.AST) -> Iterator[Sequence[
         yield means_of_all(source, function)
 
 
-def is_one(value: ast.expr) -> bool:
-    """Tells whether a value counts a batch as one."""
-    match value:
-        case ast.Constant(value=1) | ast.Call(args=[ast.Constant(value=1)]):
-            return True
-    return False
-
-
-def means_named(source: Source, reduced: ast.Call) -> list[ast.expr]:
-    """Returns the words by which a reduction takes the mean."""
-    words = [each for each in source.of(ast.Constant, reduced) if each.value in ("MEAN", "mean")]
-    return [*words, *(each for each in source.of(ast.Attribute, reduced) if each.attr == "MEAN")]
+def is_mean(node: ast.expr) -> bool:
+    """Tells whether this is the word by which a reduction takes the mean."""
+    return "MEAN" in (getattr(node, "value", ""), getattr(node, "attr", ""))
