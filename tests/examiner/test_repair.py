@@ -814,6 +814,55 @@ def test_other_programs_are_repaired(name):
     assert repaired(mode, text) == textwrap.dedent(expected)
 
 
+# What is tried if the first repair is not proven: the mode, the line, and what takes its place
+LATER = {
+    "a mean of what is chosen": (
+        "fm37",
+        "loss = tf.reduce_mean(chosen(e))",
+        'loss = (tf.reduce_sum(chosen(e)) / tf.distribute.get_replica_context().all_reduce("SUM", '
+        "tf.cast(tf.size(chosen(e)), tf.float32)))",
+    ),
+    "a loss that is called where no replica runs": (
+        "fm55",
+        "loss = e / tf.reduce_sum(m)",
+        'loss = e / (tf.distribute.get_replica_context().all_reduce("SUM", tf.reduce_sum(m)) '
+        "if tf.distribute.get_replica_context() else tf.reduce_sum(m))",
+    ),
+    "a layer of a configuration": (
+        "fm14",
+        "copy = Dense.from_config(first.get_config())",
+        "copy = Dense.from_config(first.get_config())\ncopy.build_from_config(first.get_build_config())\n"
+        "copy.set_weights(first.get_weights())",
+    ),
+    "an optimizer that is built in the scope": (
+        "fm29",
+        "net.load_weights(path)",
+        "with net.distribute_strategy.scope():\n    net.optimizer.build(net.trainable_variables)\n"
+        "net.load_weights(path)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_other_repairs_are_tried_later(name):
+    mode, line, expected = LATER[name]
+    first, *later = [each.after for each in written(mode, f"{HEAD}{line}\n", 2)]
+    assert f"{HEAD}{expected}\n" in later
+
+
+@pytest.mark.parametrize(
+    "said, held", [("updates of Average", "mean"), ("seen", "seen"), ("", "b")]
+)
+def test_what_the_finding_names_is_held_first(said, held):
+    source = Source(
+        "class Job:\n    def __init__(self):\n        self.mean = Average()\n        self.seen = Count()\n"
+        "        self.b = made()\n    def parts(self):\n        return {'a': self.a}\n",
+        said=said,
+    )
+    (edit,) = next(iter(repair.repairers()["fm05"].write(source, 7)))
+    assert edit.text == f', "{held}": self.{held}'
+
+
 ALONE = {
     "a mean in an f-string": ("fm37", 'print(f"{tf.reduce_mean(e)}")  # here'),
     "a penalty that is scaled": (

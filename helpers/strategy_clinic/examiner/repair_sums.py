@@ -58,6 +58,13 @@ def means_of_all(source: Source, function: ast.AST) -> list[Edit]:
     ]
 
 
+def divided_by_all(source: Source, mean: ast.Call) -> Edit:
+    """Returns the edit that makes a mean of what a replica chooses its share of the mean of all: by the number of all."""
+    values = source.code(mean.args[0])
+    count = SUMMED.format(f"tf.cast(tf.size({values}), tf.float32)")
+    return source.replace(mean, f"(tf.reduce_sum({values}) / {count})")
+
+
 def run_by_replicas(source: Source, caller: ast.AST) -> list[ast.FunctionDef]:
     """Returns the functions that a function gives to `run`, those of its class if there are others of the name."""
     named = {name_of(call.args[0]) for call in source.calls("run", caller) if call.args}

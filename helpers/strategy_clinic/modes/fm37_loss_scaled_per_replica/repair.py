@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import MEANS, SUMS, Source, repairs
+from ...examiner.repair_sums import divided_by_all
 
 REPLICAS = "tf.distribute.get_strategy().num_replicas_in_sync"
 SHARES = "compute_average_loss", "scale_regularization_loss"
@@ -25,6 +26,7 @@ def divide_by_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]
             average = f"tf.nn.compute_average_loss({argument}, global_batch_size={size})"
             yield [source.replace(call, average)]
         yield [source.replace(call, share(source, call))]
+        yield [divided_by_all(source, call)]
     for call in penalties(source, statement):
         yield [source.replace(call, f"tf.nn.scale_regularization_loss({source.code(call)})")]
     for call in loss_calls(source, statement):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import MEANS, SUMS, Source, repairs
-from ...examiner.repair_sums import CONTEXT, SUMMED, quotients
+from ...examiner.repair_sums import CONTEXT, SUMMED, divided_by_all, quotients
 
 # Keras 3 also calls a loss where no replica runs, to learn its shape.
 SUMMED_IN_REPLICA = f"({SUMMED} if {CONTEXT} else {{0}})"
@@ -18,17 +18,10 @@ COUNT = "num_replicas_in_sync"
 @repairs("fm55", keeps_training=True)
 def with_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from sums_of_all_replicas(source, line)
-    yield from mean_of_some(source, line)
-    yield from compared_with_all(source, line)
-
-
-def mean_of_some(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    """Yields a mean of what is chosen, or of what a replica has, as its sum by the number that all replicas have."""
     statement = source.simple_statement(line)
     for mean in source.over_all(MEANS, statement) if statement else ():
-        values = source.code(mean.args[0])
-        count = SUMMED.format(f"tf.cast(tf.size({values}), tf.float32)")
-        yield [source.replace(mean, f"(tf.reduce_sum({values}) / {count})")]
+        yield [divided_by_all(source, mean)]
+    yield from compared_with_all(source, line)
 
 
 def compared_with_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
