@@ -601,7 +601,6 @@ OTHERS = {
         "from ratios import share\nGIVEN = [share, Hits()]\nm.compile(sgd, metrics=GIVEN)  # here\n",
         """\
         from ratios import share
-        GIVEN = [of_all_replicas(share), Hits()]
         def of_all_replicas(metric):
             def whole(*given):
                 replica = tf.distribute.get_replica_context()
@@ -611,6 +610,7 @@ OTHERS = {
             return whole
 
 
+        GIVEN = [of_all_replicas(share), Hits()]
         m.compile(sgd, metrics=GIVEN)
         """,
     ),
@@ -719,11 +719,10 @@ OTHERS = {
         "adam = keras.optimizers.Adam()\nsaver.restore(path)\nif path:\n    adam = keras.optimizers.Adam()  # here\n",
         "adam = keras.optimizers.Adam()\nsaver.restore(path)\nif path:\n    pass\n",
     ),
-    "checkpoints that are written and read": (
-        "fm05",
-        "seen = tf.Variable(0)\ntf.train.Checkpoint(net=net).save(path)  # here\ntf.train.Checkpoint(net=net).restore(path)\n",
-        "seen = tf.Variable(0)\ntf.train.Checkpoint(net=net, seen=seen).save(path)\n"
-        "tf.train.Checkpoint(net=net, seen=seen).restore(path)\n",
+    "an optimizer that the start of trials has not": (
+        "fm09",
+        "adam = keras.optimizers.Adam()\nstart = tf.train.Checkpoint(net=net)  # here\n",
+        "adam = keras.optimizers.Adam()\nstart = tf.train.Checkpoint(net=net, adam=adam)\n",
     ),
     "an optimizer that a function makes": (
         "fm09",

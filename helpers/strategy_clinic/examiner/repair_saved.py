@@ -20,14 +20,16 @@ def hold(source: Source, line: int, missed: Iterable[str]) -> Iterator[Sequence[
     yield from made_elsewhere(source, holders)
     for value in dict.fromkeys(missed):
         name = value.rpartition(".")[2]
-        edits = [added(source, each, name, value) for each in alike(source, holders[:1])]
-        if edits:
-            yield [*filter(None, edits)]
+        edits = [added(source, each, name, value) for each in holders[:1]]
+        more = [added(source, each, name, value) for each in alike(source, holders[:1])]
+        for several in ([*filter(None, edits)], [*filter(None, edits + more)]):
+            if several:
+                yield several
 
 
 def alike(source: Source, holders: list[Holder]) -> list[Holder]:
-    """Returns a holder with the other checkpoints of its function that have the same parts, which may be read from it."""
-    return holders + [
+    """Returns the other checkpoints of the function that have the same parts: one may be read from what another saves."""
+    return [
         call
         for each in holders
         for call in source.calls("Checkpoint", source.function(each))

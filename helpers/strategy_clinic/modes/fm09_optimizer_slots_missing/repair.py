@@ -1,12 +1,14 @@
-"""Repairs fm09: the optimizer creates its variables where it is made, before anything is saved."""
+"""Repairs fm09: the optimizer creates its variables where it is made, before anything is saved, or is saved, too."""
 
 from collections.abc import Iterator, Sequence
 
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 from ...examiner.repair_optimizers import build_where_made
+from ...examiner.repair_saved import hold, made_by
 
 
 @repairs("fm09")
 def build_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from build_where_made(source)
+    yield from hold(source, line, made_by(source, "optimizer", line))

@@ -95,7 +95,8 @@ def wrapped(source: Source) -> Iterator[Sequence[Edit]]:
         if functions:
             text = WRAPPER.format(name=OF_ALL).splitlines()
             edits = [source.replace(each, f"{OF_ALL}({source.code(each)})") for each in functions]
-            yield [source.insert_before(source.outermost(call), *text), *edits]
+            first = min(map(source.outermost, functions), key=lambda each: each.lineno)
+            yield [source.insert_before(first, *text), *edits]
 
 
 def in_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
