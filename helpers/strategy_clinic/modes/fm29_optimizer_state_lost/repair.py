@@ -37,10 +37,6 @@ def keep_the_first(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     names = {*map(source.code, statement.targets)}
     makers = [each for each in source.of(ast.Assign) if names & {*map(source.code, each.targets)}]
     if any(each.lineno < statement.lineno for each in makers):
-        last = statement.end_lineno or statement.lineno
-        alone = [source.replace(statement, "pass")]
-        yield (
-            alone
-            if source.block(statement) == [statement]
-            else [source.delete(statement.lineno, last)]
-        )
+        is_alone = source.block(statement) == [statement]
+        whole = source.delete(statement.lineno, statement.end_lineno or statement.lineno)
+        yield [source.replace(statement, "pass") if is_alone else whole]
