@@ -46,11 +46,11 @@ def finding(mode="fm13", path="/program/train.py", line=3):
     return Finding(mode, where, Evidence.OBSERVED, Text("x"), Text("observed"))
 
 
-def both(*values, maker=Owner.USER):
+def both(*values, maker=Owner.USER, **fields):
     """Recordings on 2 devices and on 1, at whose end a variable has these values."""
     return [
         run(
-            variable(1, maker=maker),
+            variable(1, maker=maker, **fields),
             Ended(Outcome.FINISHED, 0, 0.0, (VariableValue(1, Sample(value, (value,))),), (), ()),
             devices=devices,
             role=role,
@@ -121,6 +121,13 @@ def test_what_differs_through_another_fault_may_stay():
 
 def test_what_an_optimizer_has_may_differ():
     assert mend.objection(BEFORE, FOUND, after(recordings=both(6.0, 3.0, maker=Owner.METRIC))) == ""
+
+
+def test_what_each_replica_has_a_part_of_may_differ():
+    parts = both(6.0, 3.0, synchronization="ON_READ")
+    assert mend.objection(BEFORE, FOUND, after(recordings=parts)) == ""
+    whole = both(6.0, 3.0, synchronization="ON_WRITE")
+    assert mend.objection(BEFORE, FOUND, after(recordings=whole)) != ""
 
 
 LATIN = "# -*- coding: latin-1 -*-\nimport tensorflow as tf\ng = tape.gradient(é, w)\n"

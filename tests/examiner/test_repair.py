@@ -815,6 +815,11 @@ def test_other_programs_are_repaired(name):
 
 # What is tried if the first repair is not proven: the mode, the line, and what takes its place
 LATER = {
+    "a penalty that has a name": (
+        "fm37",
+        "total = loss + ridge",
+        "total = loss + (ridge) / tf.distribute.get_strategy().num_replicas_in_sync",
+    ),
     "a mean of what is chosen": (
         "fm37",
         "loss = tf.reduce_mean(chosen(e))",

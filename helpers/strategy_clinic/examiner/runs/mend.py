@@ -234,13 +234,14 @@ def fewest(recordings: Sequence[Recording]) -> Recording | None:
 
 
 def differing_at_end(one: Recording, other: Recording) -> set[str]:
-    """Returns the variables of the program or of a layer that end with another value."""
+    """Returns the variables of the program or of a layer that end with another value; each replica has a part of some."""
     values, others = (by_key(each, ended_values(each)) for each in (one, other))
     return {
         one.name_of(number)
         for key, (number, sample) in values.items()
         if one.maker_of(number) in (Owner.USER, Owner.LAYER)
         and key in others
+        and getattr(one.variable(number), "synchronization", "") != "ON_READ"
         and distance(sample, others[key][1]) > tolerance(one)
     }
 

@@ -36,7 +36,11 @@ def divide_by_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]
         for word in [each for each in call.keywords if each.arg == "global_batch_size"]:
             yield [source.replace(word.value, f"({source.code(word.value)}) * {REPLICAS}")]
     for loss in whole_losses(source, statement):
-        yield [source.replace(loss, f"({source.code(loss)}) / {REPLICAS}")]
+        is_sum = isinstance(loss, ast.BinOp) and isinstance(loss.op, ast.Add)
+        for part in (
+            (loss, loss.right, loss.left) if isinstance(loss, ast.BinOp) and is_sum else [loss]
+        ):
+            yield [source.replace(part, f"({source.code(part)}) / {REPLICAS}")]
     if isinstance(value, ast.Name | ast.Attribute) and name_of(value) in MEANS:
         mean = source.code(value)
         yield [source.replace(value, f"lambda *x, **axes: {mean}(*x, **axes) / {REPLICAS}")]
