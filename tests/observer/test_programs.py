@@ -1010,6 +1010,7 @@ with np.load(path) as arrays:
 arrays = np.load(path)
 model.variables[0].assign(arrays["arr_0"])
 str("the kernel is there")
+optimizer.learning_rate.assign(0.2)
 model.variables[1].assign(arrays["arr_1"])
 """,
     "pickle": """

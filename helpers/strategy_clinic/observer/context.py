@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .events import Event, ObserverFailed, VariableRead, VariableWritten
+from .events import Event, LearningRateWritten, ObserverFailed, VariableRead, VariableWritten
 from .identity_map import IdentityMap
 from .patching import Patches, WrongCall
 from .provenance import Provenance
@@ -21,7 +21,8 @@ from .stacks import StepCounter, child_file
 
 MOST_MESSAGE = 300
 SEED = 87654321  # TensorFlow's own for operations with a seed of their own: what those draw does not change
-GOES_ON = VariableRead, VariableWritten  # events while variables are loaded one after the other
+# Events while variables are loaded one after the other, of which one may be a learning rate.
+GOES_ON = LearningRateWritten, VariableRead, VariableWritten
 BATCHES = "batch", "padded_batch"  # the methods of a dataset that make batches of examples
 
 
