@@ -661,6 +661,11 @@ def keras_cases(package):
             {"filepath": t.saved_models[package]},
             told(events.Loaded, "function", "path"),
         ),
+        f"{t_or_m(package, 'TFOptimizer', 'Optimizer')}.__init__": lambda t: Case(
+            t.packages[package].optimizers.SGD,
+            {"learning_rate": 0.1, "momentum": 0.9},
+            lambda o, _: len(o.optimizers.made_at.entries) > 0,
+        ),
         f"{t_or_m(package, 'BaseOptimizer', 'Optimizer')}.apply_gradients": lambda t: apply(
             t, "apply_gradients", lambda g, w: {"grads_and_vars": zip(g, w)}
         ),

@@ -82,7 +82,7 @@ class Optimizers:
     def watch_keras(self, keras: Any) -> None:
         wrap = self.context.patches.wrap
         kind = keras.optimizers.Optimizer
-        self.context.patches.wrap_new(kind, self.made)
+        wrap(kind, "__init__", after=self.made)
         wrap(kind, "apply_gradients", before=self.pairs_applied, listed="grads_and_vars")
         if hasattr(kind, "apply"):
             wrap(kind, "apply", before=self.gradients_applied)
@@ -97,8 +97,8 @@ class Optimizers:
             group="rates",
         )
 
-    def made(self, optimizer: Any) -> None:
-        self.made_at[optimizer] = self.context.provenance.stack()
+    def made(self, _: Any, call: Call) -> None:
+        self.made_at[call.owner] = self.context.provenance.stack()
 
     # States
 

@@ -67,7 +67,7 @@ class Variables:
         self.given: Any = None  # the value for the variable of `--give`
         self.something_trained = self.something_loaded = False
         # Told of the values that the program gives to variables before it trains.
-        self.set_by_program: Callable[[Record, Any], None] | None = None
+        self.set_by_program: Callable[[Record, Any], None] = lambda record, value: None
 
     def watch(self) -> None:
         ps_values, tpu_values = tf_internals.ps_values, tf_internals.tpu_values
@@ -259,8 +259,9 @@ class Variables:
         if writer in (Owner.USER, Owner.OPTIMIZER) and record.first is None:
             record.start = arrays_of(record.variable)[0] if record.maker is Owner.USER else None
             record.first = sample_of(record)
-        if writer is Owner.USER and self.set_by_program and not self.something_trained:
-            self.set_by_program(record, call["value"])
+        value = call.bound.arguments.get("value")  # what is added to a variable is none
+        if writer is Owner.USER and value is not None and not self.something_trained:
+            self.set_by_program(record, value)
         record.written |= writer in (Owner.USER, Owner.OPTIMIZER, Owner.LAYER)
         # A program may use gradients without an optimizer.
         if writer is Owner.OPTIMIZER or writer is Owner.USER and record.has_gradient:
