@@ -321,8 +321,7 @@ def has_learnt(recording: Recording, clone: WeightsCopied) -> bool:
 def is_filled(recording: Recording, clone: WeightsCopied) -> bool:
     """Tells whether the clone gets other values, or shall be trained itself."""
     filled = {each for update in recording.of(GradientsApplied) for each in update.optimizer.trains}
-    filled |= {each for load in recording.of(Loaded) for each in load.variables}
-    return bool((filled | recording.written) & {*clone.target})
+    return bool((filled | recording.loaded | recording.written) & {*clone.target})
 
 
 def uses_in_training(

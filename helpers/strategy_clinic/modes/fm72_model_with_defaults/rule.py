@@ -38,19 +38,17 @@ def loaded_with_defaults(recording: Recording) -> Iterator[Finding]:
 
 def saved_settings(recording: Recording, load: ModelSettings) -> tuple[Setting, ...]:
     """Returns the settings with which the loaded file was saved last; nothing if the models have not the same layers."""
-    path, stopped = recording.absolute(load.path), recording.before
-    earlier = stopped.of(ModelSettings) if stopped else []
-    own = [
-        each
-        for each in recording.of(ModelSettings)
-        if not each.loaded and each.before < load.before
-    ]
+    path, earlier = recording.absolute(load.path), saves_in(recording.before)
+    own = [each for each in saves_in(recording) if each.before < load.before]
     if len(own) < load.before or len(earlier) >= MOST_MODELS:
         return ()  # a later save may have other settings
-    saves = [each for each in (*earlier, *own) if not each.loaded]
-    same = [each.settings for each in saves if recording.absolute(each.path) == path]
+    same = [each.settings for each in (*earlier, *own) if recording.absolute(each.path) == path]
     last = same[-1] if same else ()
     return last if [*map(place_of, last)] == [*map(place_of, load.settings)] else ()
+
+
+def saves_in(run: Recording | None) -> list[ModelSettings]:
+    return [each for each in run.of(ModelSettings) if not each.loaded] if run else []
 
 
 def place_of(setting: Setting) -> tuple[str, str, Frame]:
