@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -301,6 +302,24 @@ def test_the_right_programs_are_right_on_several_numbers_of_devices(mode):
         if (error := judged(run, right).error)
     ]
     assert wrong == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keras", runtime.KERAS_VERSIONS)
+@pytest.mark.parametrize("mode, examples", [("fm15", 64), ("fm40", 16)])
+def test_a_solution_with_a_step_of_its_own_reports_the_loss_of_all_examples(mode, examples, keras):
+    """On one device and on two, whose examples differ: the model returns zeros for the labels 0, 1, 2 and so on."""
+    (fit,) = re.findall(r"^model\.fit\(.*\)$", files.program_text(mode, "solution"), re.M)
+    labels = f"tf.reshape(tf.range({examples}.0), ({examples}, 1))"
+    other = fit.replace(f"tf.ones(({examples}, 1)), batch_size", f"{labels}, batch_size")
+    assert other != fit
+    text = files.program_text(mode, "solution").replace(fit, f"history = {other}")
+    text = f'{text.rpartition("print(")[0]}print(history.history["loss"])\n'
+    places = [own_setup(mode).but(devices=count, keras=keras) for count in (1, 2)]
+    right = sum(number**2 for number in range(examples)) / examples
+    assert [run.printed for run in run_programs([Job(text, each) for each in places])] == [
+        f"[{right}]\n"
+    ] * 2
 
 
 # Pasted into a file, and run by Python alone

@@ -177,6 +177,7 @@ assert session.prints({"": text}, [two, central])[""] == ["True", "True"]
 # - [FM40](fm40_merge_call_in_nested_graph.ipynb): the same message without a condition: a nested `tf.function`, or the
 #   `gradient_accumulation_steps` of an optimizer of Keras 3.
 # - [FM37](fm37_loss_scaled_per_replica.ipynb): divide each loss by the size of the whole batch.
+# - [FM68](fm68_own_train_step.ipynb): what `fit` reports if a `train_step` returns the loss and not the result of a metric.
 # - [FM32](fm32_optimizer_built_in_replica.ipynb): why the program calls `optimizer.build` in the scope.
 # - [FM13](fm13_gradients_inconsistent.ipynb): what to add for a layer that a batch did not use.
 # - [FM11](fm11_unbuilt_model.ipynb): sums that are created before the model has its variables.

@@ -156,6 +156,7 @@ session.table([alone, *STRATEGIES, two.but(keras=session.setup.other_keras)])
 #
 # - [FM15](fm15_accumulation_under_strategy.ipynb): the same message from a condition in your step, and sums of gradients.
 # - [FM51](fm51_overflow_on_one_replica.ipynb): mixed precision, whose `LossScaleOptimizer` raises nothing and trains wrongly.
+# - [FM68](fm68_own_train_step.ipynb): what `fit` reports if a `train_step` returns the loss and not the result of a metric.
 # - [FM43](fm43_retracing_every_step.ipynb): a `tf.function` that is created too often.
 # - [FM16](fm16_tpu_eager_run.ipynb): a step without any `tf.function`.
 # - [FM02](fm02_cross_replica_call_in_replica.ipynb): other calls that need all replicas.
