@@ -287,6 +287,26 @@ def test_batches_of_equal_parts(run, options, expected):
     assert [event.size for event in watched.of(events.DatasetBatched)] == [4, 4]
 
 
+EXPORTED = """
+    import tensorflow as tf
+
+    with tf.distribute.MirroredStrategy().scope():
+        module = tf.Module()
+        module.weight = tf.Variable([1.0, 2.0])
+    tf.saved_model.save(module, "served")
+    print(module.weight.numpy().tolist())
+"""
+
+
+@pytest.mark.slow
+def test_weights_have_other_last_digits_in_a_program_that_exports_them(run):
+    """A SavedModel is written with variables of its own, which have no value."""
+    nudged = run(EXPORTED, "--devices", "2", "--replace", "nudged_weights")
+    assert nudged.status == 0, nudged.error
+    assert nudged.of(events.ObserverFailed) == []
+    assert nudged.output.strip() not in ("", "[1.0, 2.0]")
+
+
 FROM_FUNCTION = """
     import tensorflow as tf
 

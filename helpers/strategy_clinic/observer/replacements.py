@@ -21,6 +21,7 @@ from .gradient_changes import GradientChanges
 from .patching import Call, as_plain, defining_class, is_of_keras
 from .provenance import outer_frame
 from .repeated_numbers import RepeatedNumbers
+from .stopped_gradients import is_symbolic
 from .variables import Variables, arrays_of, copies_of, outside_graphs, replicas_now
 
 NUDGE = 1e-6  # relative: about what another order of a sum changes
@@ -369,7 +370,9 @@ class Replacements:
         """Changes the last digits of a new weight; what is 0, or a single number, stays as it is."""
         record = self.variables.record_of(call.owner)
         is_weight = record is not None and record.maker in (Owner.LAYER, Owner.USER)
-        if is_weight and call.owner.dtype.is_floating and call.owner.shape.rank:
+        if not is_weight or is_symbolic(call.owner.handle):  # that of a SavedModel has no value
+            return
+        if call.owner.dtype.is_floating and call.owner.shape.rank:
             (value,) = arrays_of(call.owner)
             if value.shape == tuple(call.owner.shape):  # one made in a trace has no value yet
                 with outside_graphs():
