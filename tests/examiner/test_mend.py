@@ -106,6 +106,15 @@ def test_a_repair_is_not_proven(examination, reason):
     assert mend.objection(BEFORE, FOUND, examination) == reason
 
 
+def test_runs_may_differ_by_rounding_and_by_what_correct_programs_have():
+    note = "it differs; so it does if only the last digits of the weights differ"
+    apart = after(notes=[note], recordings=both(6.0, 3.0))
+    assert mend.objection(BEFORE, FOUND, replace(apart, agreeing=[note])) == ""
+    assert mend.objection(BEFORE, FOUND, apart) == f"it is not sure ({note})"
+    both_noted = replace(apart, agreeing=[note], notes=[note, "the rest may be rounding"])
+    assert mend.objection(BEFORE, FOUND, both_noted) != ""
+
+
 def test_another_finding_of_the_mode_may_stay():
     two = replace(BEFORE, findings=[FOUND, finding(line=9)])
     assert mend.objection(two, FOUND, after(finding(line=9))) == ""

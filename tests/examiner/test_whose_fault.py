@@ -117,12 +117,14 @@ def test_without_another_run_it_is_a_note():
     assert diagnosis.notes == [
         "compared 1 and 2 devices: v1 differs in step 1, by 0.11; that is none of the modes by itself"
     ]
+    assert diagnosis.agreeing == []
 
 
 def test_what_other_last_digits_change_is_not_compared():
     diagnosis, asked = settled(trained(0.9, devices=1), trained(0.8), {NUDGED: (0.9, 0.801)})
     assert (diagnosis.findings, asked) == ([], [(frozenset(), 0)])
     assert diagnosis.notes[0].endswith("so it does if only the last digits of the weights differ")
+    assert diagnosis.agreeing == diagnosis.notes
     diagnosis, _ = settled(trained(0.9, devices=1), trained(0.8), {NUDGED: (0.9, 0.80001)})
     assert [finding.mode for finding in diagnosis.findings] == [DIVERGES]
 

@@ -30,6 +30,7 @@ class Diagnosis:
 
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what need not be a finding, and why
+    agreeing: list[str] = field(default_factory=list)  # the notes by which the runs agree
     unseen: list[str] = field(default_factory=list)  # what could not be compared or looked for
     stopped: bool = False  # by Ctrl-C in a follow-up run; the findings that need none are there
 
@@ -124,6 +125,7 @@ def findings_of(steps: rule.Steps, follow_ups: FollowUps) -> Iterator[Finding]:
         answer = follow_ups.answer(step) if isinstance(step, FollowUp) else None
         if isinstance(step, Note):
             follow_ups.diagnosis.notes.append(step.words)
+            follow_ups.diagnosis.agreeing += [step.words] if step.agree else []
         if isinstance(step, Finding):
             yield step
 

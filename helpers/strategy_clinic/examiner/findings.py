@@ -97,6 +97,7 @@ class Note:
     """What could not be compared or need not be reported, and why."""
 
     words: str
+    agree: bool = False  # the runs, but for rounding and what correct programs have
 
 
 # Follow-up runs: the recorded run once more, with one change
@@ -214,6 +215,7 @@ class Examination:
     counts: list[RunCounts] = field(default_factory=list)  # of speed and memory
     runs: list[RunMade] = field(default_factory=list)  # all of them, in their order
     tables: Tables | None = None  # what each replica held, if it was asked for
+    agreeing: list[str] = field(default_factory=list)  # the notes by which the runs agree
 
 
 def counted(count: int, noun: str) -> str:

@@ -65,7 +65,8 @@ def settle_divergence(divergence: Divergence, suspects: Sequence[Suspect]) -> St
     ignored = sensitive_points(other, nudged)
     stable = first_divergence(one, other, ignored)
     if stable is None:
-        yield Note(f"{divergence}; so it does if only the last digits of the weights differ")
+        words = f"{divergence}; so it does if only the last digits of the weights differ"
+        yield Note(words, agree=True)
         return
     yield from settle_stable(stable, ignored, suspects)
 
@@ -242,7 +243,8 @@ def verdict(chosen: Sequence[Suspect], divergence: Divergence) -> Finding | Note
     suspect = chosen[-1]
     if suspect.side is Side.EXPECTED:
         parts = " and ".join(each.message for each in chosen)
-        return Note(f"{divergence}; without {parts} the runs agree, and correct programs have that")
+        words = f"{divergence}; without {parts} the runs agree, and correct programs have that"
+        return Note(words, agree=True)
     proof = Text(f"{divergence}; {suspect.words} the runs agree")
     devices = divergence.one.devices, divergence.other.devices
     by_framework = suspect.side is Side.FRAMEWORK

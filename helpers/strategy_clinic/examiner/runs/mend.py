@@ -175,12 +175,12 @@ def objection(before: Examination, finding: Finding, after: Examination) -> str:
         return f"{', '.join(sorted(new))} is found with it"
     if after.failure or not all(each.finished for each in after.recordings):
         return f"the program fails with it ({after.failure or 'on another number of devices'})"
-    known = {*before.notes, *before.unseen, NOT_DISTRIBUTED}
+    known = {*before.notes, *before.unseen, *after.agreeing, NOT_DISTRIBUTED}
     if others := [each for each in (*after.unseen, *after.notes) if each not in known]:
         return f"it is not sure ({others[0]})"
     if repairers()[finding.mode].keeps_training and (changed := changed_alone(before, after)):
         return f"{min(changed)} is another with it on one device"
-    apart = disagreeing(after.recordings)
+    apart = set() if after.agreeing else disagreeing(after.recordings)
     if after.findings:  # another fault, which is there still, may be why
         apart -= disagreeing(before.recordings)
     return f"{min(apart)} differs with it between numbers of devices" if apart else ""

@@ -446,6 +446,7 @@ class Plan:
             stopped,
             counts=counts_of(self.recordings, locate),
             runs=[run_made(*each, each[1] in self.discarded) for each in self.made],
+            agreeing=diagnosis.agreeing,
         )
 
 
