@@ -185,6 +185,55 @@ OTHERS = {
         "if resume:\n    rate_before_restore = float(tf.convert_to_tensor(net.optimizer.learning_rate))\n"
         '    net.load_weights("w.weights.h5")\n    net.optimizer.learning_rate = rate_before_restore\n',
     ),
+    "a rate that is set after the save": (
+        "fm46",
+        """
+        for epoch in range(9):
+            train()
+            keeper.save()
+            print(epoch)
+            if epoch > 3:
+                adam.learning_rate.assign(  # here
+                    0.1
+                )
+        """,
+        """
+        for epoch in range(9):
+            train()
+            if epoch > 3:
+                adam.learning_rate.assign(
+                    0.1
+                )
+            keeper.save()
+            print(epoch)
+        """,
+    ),
+    "a rate that is read before the restore": (
+        "fm46",
+        "rate = adam.learning_rate.numpy()  # here\nif path:\n    saved.restore(path)\nuse(rate)\n",
+        "if path:\n    saved.restore(path)\nrate = adam.learning_rate.numpy()\nuse(rate)\n",
+    ),
+    "an optimizer that a method restores": (
+        "fm46",
+        """
+        class Job:
+            def __init__(self):
+                self.adam = keras.optimizers.Adam()
+
+            def resume(self):
+                self.keeper.restore_or_initialize()  # here
+        """,
+        """
+        class Job:
+            def __init__(self):
+                self.adam = keras.optimizers.Adam()
+
+            def resume(self):
+                rate_before_restore = float(tf.convert_to_tensor(self.adam.learning_rate))
+                self.keeper.restore_or_initialize()
+                self.adam.learning_rate = rate_before_restore
+        """,
+    ),
     "an optimizer by keyword": (
         "fm10",
         'net.compile(loss="mse", optimizer=adam)  # here\n',
@@ -938,6 +987,11 @@ ALONE = {
         "s.distribute_datasets_from_function(f)",
     ),
     "a product of expressions": ("fm26", "n = (a + b) * s.num_replicas_in_sync  # here"),
+    "a rate that is set in another function": (
+        "fm46",
+        "def slow():\n    adam.learning_rate.assign(0.1)  # here\nkeeper.save()",
+    ),
+    "two statements in a line that saves later": ("fm46", "a = 1; o.lr = 2  # here\nc.restore(p)"),
     "a decorator of another kind": ("fm40", "@cache  # here\ndef f():\n    pass"),
     "an optimizer in a function": (
         "fm32",
@@ -957,10 +1011,17 @@ def test_what_has_another_form_is_left_alone(name):
     assert repaired(*ALONE[name]) == ""
 
 
+def test_a_file_without_the_name_of_tensorflow_gets_an_import():
+    line = "e = keras.ops.mean(x)\n"
+    first, *_ = written("fm37", "import keras\nfrom a import (\n    b,\n)\n" + line, 5)
+    assert first.after.splitlines()[4] == "import tensorflow as tf"
+
+
 def test_a_file_that_names_tensorflow_otherwise_or_is_not_python_is_left_alone():
     line = "g = tape.gradient(l, w)\n"
     assert written("fm13", HEAD + line, 2)
-    assert not written("fm13", "import tensorflow\n" + line, 2)
+    assert not written("fm13", "import tensorflow.compat.v1 as tf\n" + line, 2)
+    assert not written("fm13", "from x import *\ndef tf():\n    pass\n" + line, 4)
     assert not written("fm13", HEAD + line + "%matplotlib inline\n", 2)
     assert not written("fm13", HEAD + line, 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -67,9 +68,9 @@ def written_repairs(
         return []
     source = Source(text, told, str(finding.message))
     written = [
-        Repair(finding.mode, finding.file, finding.line, text, tuple(edits))
+        Repair(finding.mode, finding.file, finding.line, text, tuple(with_import))
         for edits in known.write(source, line)
-        if source.imports_tf or not any("tf." in edit.text for edit in edits)
+        if (with_import := source.with_tensorflow(edits))
     ]
     different = {each.after: each for each in reversed(written) if each.after != text}
     return [each for after, each in reversed(different.items()) if is_python(after)]
@@ -112,11 +113,17 @@ class Source:
         self.unplaced = {part for node in strings for part in ast.walk(node) if part is not node}
         self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
 
-    @property
-    def imports_tf(self) -> bool:
-        """Whether TensorFlow has the name that repairs use."""
+    def with_tensorflow(self, edits: Sequence[Edit]) -> Sequence[Edit]:
+        """Returns edits with an import if they use `tf` and the file has no such name; none if it is that of something else."""
+        if not any("tf." in edit.text for edit in edits):
+            return edits
         found = [alias for each in self.of(ast.Import) for alias in each.names]
-        return any((each.name, each.asname) == ("tensorflow", "tf") for each in found)
+        if any((each.name, each.asname) == ("tensorflow", "tf") for each in found):
+            return edits
+        imports = [each for each in self.tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
+        if not imports or re.search(r"\btf\b(?!\.)", self.text):
+            return []
+        return [*edits, self.insert_after(imports[-1], "import tensorflow as tf")]
 
     def of(self, kind: type[Node], within: ast.AST | None = None) -> list[Node]:
         """Returns nodes of a kind in the order of the text."""
@@ -218,6 +225,22 @@ class Source:
     def delete(self, first: int, last: int) -> Edit:
         """Deletes whole lines."""
         return Edit((first, 1), (last + 1, 1), "")
+
+    def move(
+        self,
+        statement: ast.stmt,
+        above: ast.stmt | None = None,
+        below: ast.stmt | None = None,
+    ) -> list[Edit]:
+        """Moves a statement above or below another one of its block; none if it is not alone in its lines."""
+        first, last = statement.lineno, statement.end_lineno or statement.lineno
+        head, tail = self.lines[first - 1], self.lines[last - 1].encode()
+        rest = tail[statement.end_col_offset :].decode().strip()
+        if head[: statement.col_offset].strip() or rest and not rest.startswith("#"):
+            return []
+        text = "\n".join([*self.lines[first - 1 : last], ""])
+        line = above.lineno if above else (below.end_lineno or 0) + 1 if below else first
+        return [self.delete(first, last), Edit((line, 1), (line, 1), text)]
 
     def add_argument(self, call: ast.Call, text: str) -> Edit:
         """Adds an argument at the end of a call."""

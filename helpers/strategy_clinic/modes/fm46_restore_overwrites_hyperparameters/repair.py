@@ -1,12 +1,15 @@
-"""Repairs fm46: the learning rate from before the restore is set again after it, or for the first time."""
+"""Repairs fm46: the learning rate from before the restore is set again after it, or it is set or read below or above."""
 
 import ast
 from collections.abc import Iterator, Sequence
 
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
+from ...examiner.repair_saved import made_by
 
 KEPT = "rate_before_restore"
+RESTORES = "restore", "read", "restore_or_initialize", "load_weights"
+SAVES = "save", "write", "save_weights"
 
 
 @repairs("fm46")
@@ -14,8 +17,9 @@ def set_rate_again(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.simple_statement(line)
     if statement is None or KEPT in source.text:
         return
-    yield from moved_below(source, statement)
-    for optimizer in optimizers(source, statement):
+    yield from moved(source, statement)
+    known = [*optimizers(source, statement), *made_by(source, "optimizer", line)]
+    for optimizer in dict.fromkeys(known if has(source, RESTORES, statement) else ()):
         rate = f"{optimizer}.learning_rate"
         yield [
             source.insert_before(statement, f"{KEPT} = float(tf.convert_to_tensor({rate}))"),
@@ -23,18 +27,27 @@ def set_rate_again(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         ]
 
 
-def moved_below(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
-    """Yields a move of the statement that sets the rate below the restore that the finding tells."""
-    block = source.block(statement)
-    for line in source.told:
-        restore = source.simple_statement(line)
-        if restore in block[block.index(statement) + 1 :]:
-            last = statement.end_lineno or statement.lineno
-            lines = [each.strip() for each in source.code(statement).splitlines()]
-            yield [
-                source.delete(statement.lineno, last),
-                source.insert_after(restore, *lines),
-            ]
+def moved(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    """Yields moves of the statement that sets or reads the rate, or of one around it, below a restore or above a save."""
+    around = [each for each in source.parents_of(statement) if isinstance(each, ast.stmt)]
+    for part in (statement, *around):
+        if isinstance(part, ast.FunctionDef | ast.ClassDef):
+            return
+        block = source.block(part)
+        above, below = block[: block.index(part)], block[block.index(part) + 1 :]
+        for restore in [each for each in below if is_told(source, each) or has(source, RESTORES, each)]:
+            yield source.move(part, below=restore)
+        for save in [each for each in above[::-1] if has(source, SAVES, each)]:
+            yield source.move(part, above=save)
+
+
+def is_told(source: Source, statement: ast.stmt) -> bool:
+    last = statement.end_lineno or statement.lineno
+    return any(statement.lineno <= line <= last for line in source.told)
+
+
+def has(source: Source, methods: Sequence[str], statement: ast.stmt) -> bool:
+    return any(source.calls(name, statement) for name in methods)
 
 
 def optimizers(source: Source, statement: ast.stmt) -> list[str]:
