@@ -234,6 +234,21 @@ OTHERS = {
                 self.adam.learning_rate = rate_before_restore
         """,
     ),
+    "the value of one replica": (
+        "fm39",
+        "def total(self, x):\n    return float(self.s.experimental_local_results(x)[0])  # here\n",
+        'def total(self, x):\n    return float(self.s.reduce("SUM", x, axis=None))\n',
+    ),
+    "one of the values of replicas": (
+        "fm39",
+        "def show(s):\n    x = s.run(f)\n    print(x.values[0].numpy())  # here\n",
+        'def show(s):\n    x = s.run(f)\n    print(s.reduce("SUM", x, axis=None).numpy())\n',
+    ),
+    "a mean of shares": (
+        "fm39",
+        'y = {k: s.reduce("MEAN", v, axis=None) for k, v in x.items()}  # here\n',
+        'y = {k: s.reduce("SUM", v, axis=None) for k, v in x.items()}\n',
+    ),
     "an optimizer by keyword": (
         "fm10",
         'net.compile(loss="mse", optimizer=adam)  # here\n',
@@ -992,6 +1007,8 @@ ALONE = {
         "def slow():\n    adam.learning_rate.assign(0.1)  # here\nkeeper.save()",
     ),
     "two statements in a line that saves later": ("fm46", "a = 1; o.lr = 2  # here\nc.restore(p)"),
+    "the first of other values": ("fm39", "x = strategy.run(f)\ny = x[0]  # here"),
+    "a sum over replicas": ("fm39", 'x = float(s.reduce("SUM", s.run(f), axis=None))  # here'),
     "a decorator of another kind": ("fm40", "@cache  # here\ndef f():\n    pass"),
     "an optimizer in a function": (
         "fm32",

@@ -79,3 +79,8 @@ def returned(source: Source, function: ast.FunctionDef) -> Iterator[ast.expr]:
         if source.function(each) is function:
             values = getattr(each.value, "elts", getattr(each.value, "values", [each.value]))
             yield from filter(None, values)
+
+
+def is_mean(node: ast.expr) -> bool:
+    """Tells whether this is the word by which a reduction takes the mean."""
+    return "MEAN" in (getattr(node, "value", ""), getattr(node, "attr", ""))

@@ -8,6 +8,7 @@ from ...examiner.blame import keyword
 from ...examiner.edits import Edit
 from ...examiner.repair import MEANS, Source, parameters, repairs
 from ...examiner.repair_sums import (
+    is_mean,
     means_of_all,
     ratios_of_all,
     returned,
@@ -61,8 +62,3 @@ def reduced_over_examples(source: Source, caller: ast.AST) -> Iterator[Sequence[
             yield [*edits, *(source.replace(each, '"SUM"') for each in kinds)]
         yield ratios_of_all(source, function)
         yield means_of_all(source, function)
-
-
-def is_mean(node: ast.expr) -> bool:
-    """Tells whether this is the word by which a reduction takes the mean."""
-    return "MEAN" in (getattr(node, "value", ""), getattr(node, "attr", ""))

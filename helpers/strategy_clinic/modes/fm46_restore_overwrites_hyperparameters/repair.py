@@ -35,7 +35,9 @@ def moved(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
             return
         block = source.block(part)
         above, below = block[: block.index(part)], block[block.index(part) + 1 :]
-        for restore in [each for each in below if is_told(source, each) or has(source, RESTORES, each)]:
+        for restore in [
+            each for each in below if is_told(source, each) or has(source, RESTORES, each)
+        ]:
             yield source.move(part, below=restore)
         for save in [each for each in above[::-1] if has(source, SAVES, each)]:
             yield source.move(part, above=save)
