@@ -424,11 +424,9 @@ OTHERS = {
             def update(self):
                 self.updates *= 2
         """,
-        """\
-        import json
-        import tensorflow as tf
-
+        """
         import math
+        import json
 
         class Average(tf.Module, tf.train.experimental.PythonState):
             def __init__(self):
@@ -442,6 +440,184 @@ OTHERS = {
 
             def deserialize(self, kept):
                 [self.updates] = json.loads(kept)
+        """,
+    ),
+    "numbers of a function": (
+        "fm54",
+        """
+        def main():
+            with s.scope():
+                net = made()
+                saver = tf.train.Checkpoint(net=net)
+            best, waited = float("inf"), 0
+            for loss in losses():
+                total = 0.0
+                if loss < best:
+                    best, waited = loss, 0
+                else:
+                    waited += 1
+                    slow_down()  # here
+        """,
+        """\
+        import json
+
+        def main():
+            best, waited = float("inf"), 0
+            with s.scope():
+                net = made()
+                class KeptNumbers(tf.train.experimental.PythonState):
+                    def serialize(self):
+                        return json.dumps([best, waited], default=float)
+
+                    def deserialize(self, kept):
+                        nonlocal best, waited
+                        [best, waited] = json.loads(kept)
+
+                saver = tf.train.Checkpoint(net=net, numbers=KeptNumbers())
+            for loss in losses():
+                total = 0.0
+                if loss < best:
+                    best, waited = loss, 0
+                else:
+                    waited += 1
+                    slow_down()
+        """,
+    ),
+    "an object that is changed elsewhere, and saved by what passes it on": (
+        "fm54",
+        """
+        import json
+
+        @dataclass
+        class Progress:
+            best: float = 1e9  # here
+            limit: int = 3
+
+        class Vault:
+            def __init__(self, folder, **parts):
+                self.saved = tf.train.Checkpoint(**parts)
+
+        def main():
+            progress = Progress()
+            vault = Vault("a", net=net)
+            progress.best = 2.0
+        """,
+        """
+        import json
+
+        @dataclass
+        class Progress(tf.train.experimental.PythonState):
+            best: float = 1e9
+            limit: int = 3
+
+            def serialize(self):
+                return json.dumps([self.best], default=float)
+
+            def deserialize(self, kept):
+                [self.best] = json.loads(kept)
+
+        class Vault:
+            def __init__(self, folder, **parts):
+                self.saved = tf.train.Checkpoint(**parts)
+
+        def main():
+            progress = Progress()
+            vault = Vault("a", net=net, progress=progress)
+            progress.best = 2.0
+        """,
+    ),
+    "variables of an object that decides": (
+        "fm54",
+        """
+        class Slow(Callback):
+            def __init__(self):
+                self.best = tf.Variable(0.0)
+
+        def main():
+            slow = Slow()
+            saver = tf.train.Checkpoint(net=net)
+            net.fit(data, callbacks=[slow])  # here
+        """,
+        """
+        class Slow(Callback):
+            def __init__(self):
+                self.best = tf.Variable(0.0)
+
+        def main():
+            slow = Slow()
+            saver = tf.train.Checkpoint(net=net, best=slow.best)
+            net.fit(data, callbacks=[slow])
+        """,
+    ),
+    "a generator of an object": (
+        "fm77",
+        """
+        import json
+
+        class Rows:
+            def __init__(self):
+                self.rng = np.random.default_rng(3)
+
+            def order(self):
+                return self.rng.permutation(9)  # here
+
+        class Job:
+            def __init__(self):
+                self.rows = Rows()
+                self.saved = tf.train.Checkpoint(**self.parts())
+
+            def parts(self):
+                return {"net": self.net}
+        """,
+        """
+        import json
+
+        class Rows:
+            def __init__(self):
+                self.rng = np.random.default_rng(3)
+
+            def order(self):
+                return self.rng.permutation(9)
+
+        class KeptGenerator(tf.train.experimental.PythonState):
+            def __init__(self, generator):
+                self.generator = generator
+
+            def serialize(self):
+                return json.dumps(self.generator.bit_generator.state)
+
+            def deserialize(self, kept):
+                self.generator.bit_generator.state = json.loads(kept)
+
+
+        class Job:
+            def __init__(self):
+                self.rows = Rows()
+                self.saved = tf.train.Checkpoint(**self.parts(), rng=KeptGenerator(self.rows.rng))
+
+            def parts(self):
+                return {"net": self.net}
+        """,
+    ),
+    "an optimizer of another object": (
+        "fm29",
+        """
+        class Learner:
+            def __init__(self):
+                self.adam = keras.optimizers.Adam()
+
+        def main():
+            learner = Learner()
+            saved = tf.train.Checkpoint(net=learner.net)  # here
+        """,
+        """
+        class Learner:
+            def __init__(self):
+                self.adam = keras.optimizers.Adam()
+
+        def main():
+            learner = Learner()
+            saved = tf.train.Checkpoint(net=learner.net, adam=learner.adam)
         """,
     ),
     "what an object remembers that is made beside a checkpoint": (
@@ -957,6 +1133,19 @@ ALONE = {
         "fm54",
         "class Slow(Callback):\n    def __init__(self):\n        self.best = 0.0  # here",
     ),
+    "numbers that are not changed, or begin in a loop": (
+        "fm54",
+        "saver = tf.train.Checkpoint(net=net)\nlimit = 3\nfor x in data:\n    n = 0\n    n = 1\n    f()  # here",
+    ),
+    "numbers of another function": (
+        "fm54",
+        "def f():\n    n = 0\n    n = 1\n    g()  # here\ndef h():\n    tf.train.Checkpoint(net=net)",
+    ),
+    "a generator of a function": (
+        "fm77",
+        "def f():\n    rng = np.random.default_rng(1)\n    return rng.permutation(3)  # here\n"
+        "saver = tf.train.Checkpoint(net=net)",
+    ),
     "arguments that are not known": ("fm38", "v = tf.Variable(0.0, **options)  # here"),
     "no strategy": ("fm03", "model = make()  # here"),
     "a strategy that is made later": (
@@ -1038,7 +1227,7 @@ def test_a_file_that_names_tensorflow_otherwise_or_is_not_python_is_left_alone()
     line = "g = tape.gradient(l, w)\n"
     assert written("fm13", HEAD + line, 2)
     assert not written("fm13", "import tensorflow.compat.v1 as tf\n" + line, 2)
-    assert not written("fm13", "from x import *\ndef tf():\n    pass\n" + line, 4)
+    assert not written("fm13", "import x\ndef tf():\n    pass\n" + line, 4)
     assert not written("fm13", HEAD + line + "%matplotlib inline\n", 2)
     assert not written("fm13", HEAD + line, 0)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -26,6 +25,8 @@ OF_STRATEGY = {
     "experimental_distribute_dataset",
     "distribute_datasets_from_function",
 }
+# By the names that repairs use
+IMPORTS = {"tf": "import tensorflow as tf", "json": "import json", "os": "import os"}
 # The names of functions that reduce values, in TensorFlow, NumPy and Keras.
 MEANS, SUMS = ("reduce_mean", "mean"), ("reduce_sum", "sum")
 # One repairer for each mode that has a file repair.py
@@ -70,7 +71,7 @@ def written_repairs(
     written = [
         Repair(finding.mode, finding.file, finding.line, text, tuple(with_import))
         for edits in known.write(source, line)
-        if (with_import := source.with_tensorflow(edits))
+        if (with_import := source.with_imports(edits))
     ]
     different = {each.after: each for each in reversed(written) if each.after != text}
     return [each for after, each in reversed(different.items()) if is_python(after)]
@@ -113,17 +114,29 @@ class Source:
         self.unplaced = {part for node in strings for part in ast.walk(node) if part is not node}
         self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
 
-    def with_tensorflow(self, edits: Sequence[Edit]) -> Sequence[Edit]:
-        """Returns edits with an import if they use `tf` and the file has no such name; none if it is that of something else."""
-        if not any("tf." in edit.text for edit in edits):
-            return edits
-        found = [alias for each in self.of(ast.Import) for alias in each.names]
-        if any((each.name, each.asname) == ("tensorflow", "tf") for each in found):
-            return edits
+    def with_imports(self, edits: Sequence[Edit]) -> Sequence[Edit]:
+        """Returns edits with the imports that they need; none if a name that they use is that of something else."""
+        lines = {
+            name: line
+            for name, line in IMPORTS.items()
+            if any(f"{name}." in each.text for each in edits)
+        }
+        known = {f"import {ast.unparse(each)}" for each in self.of(ast.alias)}
+        missing = {name: line for name, line in lines.items() if line not in known}
         imports = [each for each in self.tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
-        if not imports or re.search(r"\btf\b(?!\.)", self.text):
+        if not missing:
+            return edits
+        if not imports or self.bound() & {*missing}:
             return []
-        return [*edits, self.insert_after(imports[-1], "import tensorflow as tf")]
+        return [*edits, self.insert_after(imports[-1], *missing.values())]
+
+    def bound(self) -> set[str]:
+        """Returns all names that the file gives to something."""
+        found = {each.id for each in self.of(ast.Name) if not isinstance(each.ctx, ast.Load)}
+        found |= {each.asname or each.name for each in self.of(ast.alias)}
+        found |= {each.arg for each in self.of(ast.arg)}
+        found |= {each.name for each in self.of(ast.FunctionDef)}
+        return found | {each.name for each in self.of(ast.ClassDef)}
 
     def of(self, kind: type[Node], within: ast.AST | None = None) -> list[Node]:
         """Returns nodes of a kind in the order of the text."""
@@ -304,6 +317,22 @@ class Source:
         if name == "self":
             return self.class_of(statement) is self.class_of(value) is not None
         return name in self.names_before(statement)
+
+    def as_seen(self, statement: ast.stmt, value: ast.expr) -> list[str]:
+        """Returns the code for a name or an attribute where a statement stands, by the objects of another class."""
+        if self.can_see(statement, value):
+            return [self.code(value)]
+        owner, _, rest = self.code(value).partition(".")
+        own = self.class_of(value)
+        if owner != "self" or not isinstance(own, ast.ClassDef):
+            return []
+        made = [
+            each.targets[0]
+            for each in self.of(ast.Assign)
+            if isinstance(each.value, ast.Call) and name_of(each.value.func) == own.name
+        ]
+        objects = [each for each in made if isinstance(each, ast.Name | ast.Attribute)]
+        return [f"{self.code(each)}.{rest}" for each in objects if self.can_see(statement, each)]
 
     def names_before(self, statement: ast.stmt) -> set[str]:
         """Returns the names that have a value where a statement begins: parameters, and what is bound above it or outside."""

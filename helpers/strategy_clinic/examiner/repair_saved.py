@@ -9,8 +9,10 @@ from .blame import name_of
 from .edits import Edit
 from .repair import Source
 from .repair_optimizers import OPTIMIZERS
+from .repair_sums import resolved
 
 Holder = ast.Call | ast.Dict
+MOST_PASSED = 3  # calls, each of which passes on the arguments of the one before
 
 
 def hold(source: Source, line: int, missed: Iterable[str]) -> Iterator[Sequence[Edit]]:
@@ -25,6 +27,15 @@ def hold(source: Source, line: int, missed: Iterable[str]) -> Iterator[Sequence[
         for several in ([*filter(None, edits)], [*filter(None, edits + more)]):
             if several:
                 yield several
+
+
+def hold_variables(source: Source) -> Iterator[Sequence[Edit]]:
+    """Yields for each checkpoint the edits that give it all variables that are made above, or by objects that are."""
+    lines = [call.lineno for call in source.calls("Variable")]
+    for holder in savers(source):
+        made = {code.rpartition(".")[2]: code for code in made_at(source, lines, holder.lineno)}
+        edits = [added(source, holder, name, code) for name, code in made.items()]
+        yield [*filter(None, edits)]
 
 
 def alike(source: Source, holders: list[Holder]) -> list[Holder]:
@@ -73,6 +84,46 @@ def holders_in(source: Source, statement: ast.stmt) -> list[Holder]:
     return sorted([*named, *dicts], key=lambda each: not is_checkpoint(each))
 
 
+def places(source: Source, line: int) -> list[int]:
+    """Returns a line, after the lines that give arguments to a checkpoint that it makes."""
+    calls = source.calls("Checkpoint", source.statement(line))
+    return [*(each.lineno for call in calls for each in passed_on(source, call)), line]
+
+
+def savers(source: Source) -> list[Holder]:
+    """Returns the calls and dicts that give objects names in checkpoints, also by a function or class that passes them on."""
+    calls = source.calls("Checkpoint")
+    passed = [each for call in calls for each in passed_on(source, call)]
+    return [*calls, *dict.fromkeys(passed)]
+
+
+def passed_on(source: Source, call: ast.Call, most: int = MOST_PASSED) -> Iterator[Holder]:
+    """Yields where the arguments come from that a call gets by `**`: a dict, or calls of the function that it is in."""
+    around = source.function(call)
+    given = around.args.kwarg if isinstance(around, ast.FunctionDef) else None
+    for value in [word.value for word in call.keywords if word.arg is None and most]:
+        if isinstance(around, ast.FunctionDef) and given and given.arg == source.code(value):
+            own = source.class_of(around) if around.name == "__init__" else around
+            for each in source.calls(getattr(own, "name", "")):
+                yield each
+                yield from passed_on(source, each, most - 1)
+        else:
+            yield from dicts(source, resolved(source, value))
+
+
+def dicts(source: Source, value: ast.expr | None, most: int = MOST_PASSED) -> Iterator[Holder]:
+    """Yields the dict that a value is, or those that a function of the file returns that it is a call of."""
+    match value:
+        case ast.Dict(keys=[_, *_] as keys) if all(keys):
+            yield value
+        case ast.Call(func=func) if name_of(func) == "dict":
+            yield value
+        case ast.Call(func=func) if most:
+            called = [each for each in source.of(ast.FunctionDef) if each.name == name_of(func)]
+            for each in [each for function in called for each in source.of(ast.Return, function)]:
+                yield from dicts(source, each.value and resolved(source, each.value), most - 1)
+
+
 def is_checkpoint(holder: Holder) -> bool:
     return isinstance(holder, ast.Call) and name_of(holder.func) == "Checkpoint"
 
@@ -93,9 +144,8 @@ def made_at(source: Source, lines: Iterable[int], line: int) -> Iterator[str]:
     for each in lines:
         made = source.statement(each)
         for target in made.targets if isinstance(made, ast.Assign) else ():
-            is_single = isinstance(target, ast.Name | ast.Attribute)
-            if statement and is_single and source.can_see(statement, target):
-                yield source.code(target)
+            if statement and isinstance(target, ast.Name | ast.Attribute):
+                yield from source.as_seen(statement, target)
 
 
 def made_by(source: Source, ends: str, line: int) -> Iterator[str]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .blame import name_of
 from .edits import Edit
-from .repair import Source
-from .repair_saved import added, is_checkpoint, values_in
+from .repair import Source, names
+from .repair_saved import added, savers, values_in
 
 # Classes whose variables a checkpoint finds.
 TRACKABLE = {"Module", "Layer", "Model", "Metric", "AutoTrackable"}
@@ -25,6 +26,7 @@ def keep_number(source: Source, line: int) -> Iterator[Sequence[Edit]]:
                 yield from beside_another(source, lost)
         if statement:
             yield from in_state(source, statement)
+            yield from in_function(source, statement)
 
 
 def names_made(source: Source, statement: ast.Assign) -> list[str]:
@@ -109,7 +111,7 @@ def whole_word(name: str) -> re.Pattern[str]:
 
 # As the state of its object
 
-Setting = ast.Assign | ast.AugAssign
+Setting = ast.Assign | ast.AnnAssign | ast.AugAssign
 STATE = "tf.train.experimental.PythonState"
 METHODS = """
 
@@ -126,30 +128,38 @@ def in_state(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     if not isinstance(own, ast.ClassDef):
         return
     kept = ", ".join(f"self.{name}" for name in numbers_of(source, own))
-    known = {alias.name for alias in source.of(ast.alias)}
-    imports = [*source.of(ast.Import)][: 0 if "json" in known else 1]
     for held in held_in(source, own) if kept else ():
         last = own.body[-1].end_lineno or own.lineno
         end = last, len(source.lines[last - 1]) + 1
         methods = Edit(end, end, METHODS.format(values=kept))
-        yield [
-            derived(source, own),
-            methods,
-            *held,
-            *(source.insert_before(each, "import json") for each in imports),
-        ]
+        yield [derived(source, own), methods, *held]
 
 
-def numbers_of(source: Source, own: ast.ClassDef) -> list[str]:
-    """Returns the attributes that begin as a number, or as None, and are set again."""
-    values: dict[str, list[ast.expr | None]] = {}
-    setting: list[Setting] = [*source.of(ast.Assign, own), *source.of(ast.AugAssign, own)]
-    for each in setting:
+def numbers_of(source: Source, own: ast.AST) -> dict[str, Setting]:
+    """Returns the attributes of a class, or names of a function, that begin as a number or None and are set again."""
+    found: dict[str, tuple[Setting, ast.expr | None]] = {}
+    again: set[str] = set()
+    is_class = isinstance(own, ast.ClassDef)
+    within = {*ast.walk(own)}
+    for each in settings(source):
         for target, value in pairs_of(each):
-            is_own = isinstance(target, ast.Attribute) or source.parents[each] is own
-            if is_own and isinstance(target, ast.Name | ast.Attribute):
-                values.setdefault(name_of(target), []).append(value)
-    return [name for name, set_to in values.items() if len(set_to) > 1 and is_number(set_to[0])]
+            name, is_attribute = name_of(target), isinstance(target, ast.Attribute)
+            is_own = each in within if is_attribute else source.function(each) is own
+            if is_attribute and not is_class or not is_attribute and not is_own:
+                continue
+            if is_own and name and name not in found:
+                found[name] = each, value
+            else:
+                again.add(name)
+    return {
+        name: each for name, (each, value) in found.items() if name in again and is_number(value)
+    }
+
+
+def settings(source: Source) -> list[Setting]:
+    """Returns the assignments of a file; those to a number that changes come after the others."""
+    plain: list[Setting] = [*source.of(ast.Assign), *source.of(ast.AnnAssign)]
+    return [*plain, *source.of(ast.AugAssign)]
 
 
 def pairs_of(statement: Setting) -> Iterator[tuple[ast.expr, ast.expr | None]]:
@@ -158,6 +168,8 @@ def pairs_of(statement: Setting) -> Iterator[tuple[ast.expr, ast.expr | None]]:
             yield from zip(targets, values)
         case ast.Assign(targets=targets, value=value):
             yield from ((each, value) for each in targets)
+        case ast.AnnAssign(target=target, value=value):
+            yield target, value
         case ast.AugAssign(target=target):
             yield target, None
 
@@ -184,13 +196,90 @@ def held_in(source: Source, own: ast.ClassDef) -> Iterator[list[Edit]]:
         yield []
     made = [(each.targets[0], each.value) for each in source.of(ast.Assign)]
     calls = [(target, name_of(value.func)) for target, value in made if isinstance(value, ast.Call)]
-    for call in [call for call in source.of(ast.Call) if is_checkpoint(call)]:
-        statement = source.statement(call.lineno)
+    for holder in savers(source):
+        statement = source.statement(holder.lineno)
         objects = [each for each, name in calls if name == own.name]
         seen = [each for each in objects if statement and source.can_see(statement, each)]
         names = [(name_of(each), source.code(each)) for each in seen]
-        if source.class_of(call) is own:
+        if source.class_of(holder) is own:
             names.append((own.name.lower(), "self"))
         for name, code in names:
-            edit = added(source, call, name, code)
+            edit = added(source, holder, name, code)
             yield [edit] if edit else []
+
+
+# As the state of what a function has
+
+OF_FUNCTION = """\
+class KeptNumbers({state}):
+    def serialize(self):
+        return json.dumps([{names}], default=float)
+
+    def deserialize(self, kept):
+        {word} {names}
+        [{names}] = json.loads(kept)
+"""
+OF_GENERATOR = """\
+class KeptGenerator({state}):
+    def __init__(self, generator):
+        self.generator = generator
+
+    def serialize(self):
+        return json.dumps(self.generator.bit_generator.state)
+
+    def deserialize(self, kept):
+        self.generator.bit_generator.state = json.loads(kept)
+
+
+"""
+GENERATORS = "default_rng", "Generator"  # of NumPy
+
+
+def in_function(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    """Yields the edits by which a checkpoint that a function makes has the numbers that it changes, from before it on."""
+    function = source.function(statement)
+    word = "nonlocal" if isinstance(function, ast.FunctionDef) else "global"
+    for holder in savers(source):
+        place = source.statement(holder.lineno)
+        if place is None or source.function(holder) is not function:
+            continue
+        firsts = {
+            name: above(source, each, place) for name, each in numbers_of(source, function).items()
+        }
+        known = [name for name, moved in firsts.items() if moved is not None]
+        edit = added(source, holder, "numbers", "KeptNumbers()")
+        if known and edit:
+            text = OF_FUNCTION.format(state=STATE, names=", ".join(known), word=word)
+            moves = dict.fromkeys(each for moved in firsts.values() for each in moved or ())
+            yield [*moves, source.insert_before(place, *text.split("\n")), edit]
+
+
+def of_generators(source: Source) -> Iterator[Sequence[Edit]]:
+    """Yields the edits by which a checkpoint has a random generator of NumPy, which its class writes as a text."""
+    for made in source.of(ast.Assign):
+        target = made.targets[0]
+        is_generator = isinstance(made.value, ast.Call) and name_of(made.value.func) in GENERATORS
+        for holder in savers(source) if is_generator else ():
+            place = source.statement(holder.lineno)
+            moved = above(source, made, place) if place else None
+            if place is None or moved is None or not isinstance(target, ast.Name | ast.Attribute):
+                continue
+            seen = [source.code(target)] if moved else source.as_seen(place, target)
+            text = OF_GENERATOR.format(state=STATE).splitlines()
+            before = source.insert_before(source.outermost(place), *text)
+            for code in seen:
+                edit = added(source, holder, name_of(target), f"KeptGenerator({code})")
+                yield [*moved, before, edit] if edit else []
+
+
+def above(source: Source, made: Setting, place: ast.stmt) -> list[Edit] | None:
+    """Returns the edits that move a statement above another one of its function if it is below; None if it cannot be moved."""
+    if source.function(made) is not source.function(place) or made.lineno < place.lineno:
+        return []
+    around = [place, *(each for each in source.parents_of(place) if isinstance(each, ast.stmt))]
+    block = source.block(made)
+    known = made.value and names(made.value) <= source.names_before(place) | {*dir(builtins)}
+    for each in around if known else ():
+        if each in block:
+            return source.move(made, above=each) or None
+    return None

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 from ...examiner.repair_optimizers import OPTIMIZERS
-from ...examiner.repair_saved import hold, made_at, made_by
+from ...examiner.repair_saved import hold, made_at, made_by, places
 
 
 @repairs("fm29", keeps_training=True)
 def save_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from keep_the_first(source, line)
-    told = made_at(source, source.told, line)
-    yield from hold(source, line, [*told, *made_by(source, "optimizer", line)])
+    for place in places(source, line):
+        told = made_at(source, source.told, place)
+        yield from hold(source, place, [*told, *made_by(source, "optimizer", place)])
     yield from build_before_load(source, line)
 
 

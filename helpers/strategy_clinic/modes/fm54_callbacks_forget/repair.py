@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
+from ...examiner.repair_saved import hold_variables
 from ...examiner.repair_values import keep_number
 
 # By callback, the attributes that it forgets.
@@ -42,6 +43,7 @@ def remember(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from keep_in_file(source, line)
     yield from save_last(source, line)
     yield from keep_number(source, line)
+    yield from hold_variables(source)
 
 
 def save_last(source: Source, line: int) -> Iterator[Sequence[Edit]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
+from ...examiner.repair_values import of_generators
 
 
 @repairs("fm77")
@@ -14,6 +15,7 @@ def count_on(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for part in headers(source, statement) if statement else ():
         yield from from_first(source, part)
         yield from counted_on(source, part)
+    yield from of_generators(source)
     for counted in source.calls("range"):
         yield from from_first(source, counted)
     yield from order_of_epoch(source)
