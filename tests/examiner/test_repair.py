@@ -392,6 +392,11 @@ OTHERS = {
                 adam.apply(gradients(batch), net.trainable_weights)
         """,
     ),
+    "an optimizer that the program builds too late": (
+        "fm09",
+        "net = f()\na = keras.optimizers.Adam()\nsave(a)  # here\na.build(net.variables)\n",
+        "net = f()\na = keras.optimizers.Adam()\na.build(net.variables)\nsave(a)\na.build(net.variables)\n",
+    ),
     "one of two optimizers": (
         "fm09",
         """

@@ -225,7 +225,7 @@ class Source:
     def insert_before(self, statement: ast.stmt, *lines: str) -> Edit:
         """Inserts lines before a statement, as far indented as it is."""
         first = min([statement.lineno, *(each.lineno for each in decorators(statement))])
-        text = "".join(f"{self.indent(statement)}{line}\n" for line in lines)
+        text = "".join(f"{self.indent(statement)}{line}".rstrip() + "\n" for line in lines)
         return Edit((first, 1), (first, 1), text)
 
     def insert_after(self, statement: ast.stmt, *lines: str) -> Edit:
@@ -317,6 +317,10 @@ class Source:
         if name == "self":
             return self.class_of(statement) is self.class_of(value) is not None
         return name in self.names_before(statement)
+
+    def is_later(self, one: ast.stmt, other: ast.stmt) -> bool:
+        """Tells whether a statement stands where another one does, or below it in its function."""
+        return one.lineno >= other.lineno and self.function(one) is self.function(other)
 
     def as_seen(self, statement: ast.stmt, value: ast.expr) -> list[str]:
         """Returns the code for a name or an attribute where a statement stands, by the objects of another class."""

@@ -11,7 +11,8 @@ from .edits import Edit
 from .repair import Source, names
 
 OPTIMIZERS = re.compile(r"\boptimizers\.")  # in the code of what makes one
-WEIGHTS = re.compile(r"(.+)\.(?:trainable_)?(?:variables|weights)")
+WEIGHTS = re.compile(r"(.+)\.(?:(variables|weights)|trainable_(?:variables|weights))")
+TRAINED = "trainable_variables"
 
 
 def build_where_made(source: Source) -> Iterator[Sequence[Edit]]:
@@ -19,12 +20,12 @@ def build_where_made(source: Source) -> Iterator[Sequence[Edit]]:
     for made in source.of(ast.Assign):
         if isinstance(made.value, ast.Call):
             optimizer = source.code(made.targets[0])
-            for model in trained_by(source, optimizer):
-                yield from built_after(source, made, optimizer, model)
+            for model, weights in trained_by(source, optimizer):
+                yield from built_after(source, made, optimizer, model, weights)
 
 
 def built_after(
-    source: Source, made: ast.Assign, optimizer: str, model: str
+    source: Source, made: ast.Assign, optimizer: str, model: str, weights: str
 ) -> Iterator[Sequence[Edit]]:
     """Yields the line below the statements that make an optimizer and its model, if they stand in one block."""
     names_of_model = {model, f"self.{model}", model.removeprefix("self.")}
@@ -39,11 +40,14 @@ def built_after(
     known = model.partition(".")[0] in source.names_before(made) - {"self"}
     if source.simple_statement(place.lineno) is place and (later or known or own):
         name = source.code(own[0].targets[0]) if own else model
-        yield [source.insert_after(place, f"{optimizer}.build({name}.trainable_variables)")]
+        yield [source.insert_after(place, f"{optimizer}.build({name}.{weights})")]
 
 
-def trained_by(source: Source, optimizer: str) -> list[str]:
-    """Returns the models, as code, whose weights an optimizer is given with gradients, or that are compiled with it."""
+def trained_by(source: Source, optimizer: str) -> list[tuple[str, str]]:
+    """Returns the models, as code, whose weights an optimizer is given with gradients, or that are compiled with it.
+
+    Beside each is the attribute that has them.
+    """
     found = []
     for call in [*source.calls("build"), *source.calls("apply_gradients"), *source.calls("apply")]:
         zipped = [each.args for each in source.calls("zip", call)]
@@ -53,7 +57,7 @@ def trained_by(source: Source, optimizer: str) -> list[str]:
     for call in source.calls("compile"):
         chosen = call.args[0] if call.args else keyword(call, "optimizer")
         if chosen is not None and source.code(chosen) == optimizer:
-            found += names(call.func)
+            found += [(each, TRAINED) for each in names(call.func)]
     return list(dict.fromkeys(found))
 
 
@@ -63,10 +67,10 @@ def of_one_name(source: Source, method: ast.expr, optimizer: str) -> bool:
     return name == optimizer.rpartition(".")[2]
 
 
-def weights_of(source: Source, given: ast.expr) -> list[str]:
+def weights_of(source: Source, given: ast.expr) -> list[tuple[str, str]]:
     """Returns the model whose weights are given, in their place or by a name that they were assigned to."""
     if isinstance(given, ast.Name):
         assigned = source.assignment(given.id, source.function(given))
         given = assigned.value if assigned else given
     is_of_model = WEIGHTS.fullmatch(source.code(given))
-    return [is_of_model[1]] if is_of_model else []
+    return [(is_of_model[1], is_of_model[2] or TRAINED)] if is_of_model else []

@@ -144,7 +144,8 @@ def made_at(source: Source, lines: Iterable[int], line: int) -> Iterator[str]:
     for each in lines:
         made = source.statement(each)
         for target in made.targets if isinstance(made, ast.Assign) else ():
-            if statement and isinstance(target, ast.Name | ast.Attribute):
+            is_single = isinstance(target, ast.Name | ast.Attribute)
+            if statement and is_single and not source.is_later(made, statement):
                 yield from source.as_seen(statement, target)
 
 
