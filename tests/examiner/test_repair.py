@@ -141,9 +141,43 @@ OTHERS = {
     ),
     "a path by keyword, and a manager": (
         "fm08",
-        'm = tf.train.CheckpointManager(c, directory=FOLDER)\nc.restore(save_path="x/ckpt")  # here\n',
+        'FOLDER = "x"\nm = tf.train.CheckpointManager(c, directory=FOLDER)\nc.restore(save_path="x/ckpt")  # here\n',
+        'FOLDER = "x"\n'
         "m = tf.train.CheckpointManager(c, directory=FOLDER)\n"
         "c.restore(save_path=tf.train.latest_checkpoint(FOLDER))\n",
+    ),
+    "a folder that is joined": (
+        "fm08",
+        "import os\ndef go(d):\n    c.save(os.path.join(d, 'a'))\n    p = tf.train.latest_checkpoint(d + 'a')  # here\n",
+        "import os\ndef go(d):\n    c.save(os.path.join(d, 'a'))\n    p = tf.train.latest_checkpoint(d)\n",
+    ),
+    "a folder of a manager of an object": (
+        "fm08",
+        """
+        HOME = Path("run")
+        class Job:
+            def __init__(self):
+                self.last = tf.train.CheckpointManager(c, str(HOME / "last"), 1)
+                self.m = tf.train.CheckpointManager(c, str(HOME / "best"), 1)
+
+        def best():
+            c.restore(tf.train.latest_checkpoint(str(HOME / "best" / "a")))  # here
+        """,
+        """
+        HOME = Path("run")
+        class Job:
+            def __init__(self):
+                self.last = tf.train.CheckpointManager(c, str(HOME / "last"), 1)
+                self.m = tf.train.CheckpointManager(c, str(HOME / "best"), 1)
+
+        def best():
+            c.restore(tf.train.latest_checkpoint(str(HOME / "best")))
+        """,
+    ),
+    "a folder in an f-string": (
+        "fm08",
+        "d = 'x'\nc.save(f'{d}/ckpt')\nc.restore('ckpt')  # here\n",
+        "import os\nd = 'x'\nc.save(f'{d}/ckpt')\nc.restore(tf.train.latest_checkpoint(os.path.dirname(f'{d}/ckpt')))\n",
     ),
     "gradients of two lists": (
         "fm13",
@@ -1188,6 +1222,10 @@ ALONE = {
     "a variable that the checkpoint has": (
         "fm05",
         "v = tf.Variable(0.0)\nc = tf.train.Checkpoint(v=v)  # here",
+    ),
+    "a folder that another function has": (
+        "fm08",
+        "def f(d):\n    c.save(d + '/a')\nc.restore(tf.train.latest_checkpoint('b'))  # here",
     ),
     "a path from elsewhere": ("fm08", 'c.save("a/b")\nc.restore(path_of(run))  # here'),
     "a share already": (

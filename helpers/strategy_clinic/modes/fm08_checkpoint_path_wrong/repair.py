@@ -1,14 +1,17 @@
 """Repairs fm08: the path of a checkpoint is asked for in the folder that the file saves into."""
 
 import ast
+import builtins
 import posixpath
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 
-from ...examiner.blame import keyword, name_of
+from ...examiner.blame import keyword
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
 RESTORES = "restore", "read"
+WORDS = re.compile(r"\w+")
 
 
 @repairs("fm08")
@@ -16,26 +19,47 @@ def ask_for_latest(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.simple_statement(line)
     if statement is None:
         return
-    for call in [call for name in RESTORES for call in source.calls(name, statement)]:
-        path = call.args[0] if call.args else keyword(call, "save_path")
-        if path is not None and (isinstance(path, ast.Constant) or is_latest(path)):
-            for folder in folders(source):
-                yield [source.replace(path, f"tf.train.latest_checkpoint({folder})")]
+    for name in (*RESTORES, "latest_checkpoint"):
+        for call in source.calls(name, statement):
+            path = call.args[0] if call.args else keyword(call, "save_path")
+            if path is not None and (isinstance(path, ast.Constant) or name not in RESTORES):
+                asked = call if name not in RESTORES else path
+                for folder in sorted(folders(source, statement), key=unlike(source.code(path))):
+                    yield [source.replace(asked, f"tf.train.latest_checkpoint({folder})")]
 
 
-def is_latest(path: ast.expr) -> bool:
-    return isinstance(path, ast.Call) and name_of(path.func) == "latest_checkpoint"
-
-
-def folders(source: Source) -> list[str]:
+def folders(source: Source, statement: ast.stmt) -> list[str]:
     """Returns the folders, as code, into which the file saves: that of a path for `save`, or a manager's directory."""
     found = []
     for call in source.calls("save"):
         path = call.args[0] if call.args else keyword(call, "file_prefix")
-        if isinstance(path, ast.Constant) and isinstance(path.value, str):
-            found.append(repr(posixpath.dirname(path.value) or ".").replace("'", '"'))
+        found.append((path, folder_of(source, path) if path else ""))
     for call in source.calls("CheckpointManager"):
         directory = call.args[1] if len(call.args) > 1 else keyword(call, "directory")
-        if directory is not None and isinstance(directory, (ast.Constant, ast.Name)):
-            found.append(source.code(directory))
-    return list(dict.fromkeys(found))
+        found.append((directory, source.code(directory) if directory else ""))
+    seen = [folder for path, folder in found if path and is_known(source, statement, path)]
+    return list(dict.fromkeys(filter(None, seen)))
+
+
+def unlike(path: str) -> Callable[[str], int]:
+    """Returns a key by which code with more of the words of a path comes first."""
+    return lambda code: -len({*WORDS.findall(code)} & {*WORDS.findall(path)})
+
+
+def is_known(source: Source, statement: ast.stmt, path: ast.expr) -> bool:
+    used = [each for each in source.of(ast.Name, path) if not hasattr(builtins, each.id)]
+    return all(source.can_see(statement, each) for each in used)
+
+
+def folder_of(source: Source, path: ast.expr) -> str:
+    """Returns the folder of a path as code: what its last part is added to."""
+    match path:
+        case ast.Constant(value=str(value)):
+            return repr(posixpath.dirname(value) or ".").replace("'", '"')
+        case ast.Call(func=ast.Attribute(attr="join"), args=[folder, _]):
+            return source.code(folder)
+        case ast.Call(func=ast.Name(id="str"), args=[ast.BinOp(left=folder, op=ast.Div())]):
+            return f"str({source.code(folder)})"
+        case ast.BinOp(left=folder, op=ast.Div() | ast.Add()):
+            return f"str({source.code(folder)})"
+    return f"os.path.dirname({source.code(path)})"
