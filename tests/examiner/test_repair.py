@@ -179,6 +179,90 @@ OTHERS = {
         "d = 'x'\nc.save(f'{d}/ckpt')\nc.restore('ckpt')  # here\n",
         "import os\nd = 'x'\nc.save(f'{d}/ckpt')\nc.restore(tf.train.latest_checkpoint(os.path.dirname(f'{d}/ckpt')))\n",
     ),
+    "gradients that are normalised by hand": (
+        "fm50",
+        """
+        def step(x):
+            grads = tape.gradient(loss, weights)
+            size = tf.linalg.global_norm(grads)  # here
+            grads = [each / size for each in grads]
+            adam.apply_gradients(zip(grads, w))
+        """,
+        """
+        def step(x):
+            grads = tf.distribute.get_replica_context().all_reduce("SUM", tape.gradient(loss, weights))
+            size = tf.linalg.global_norm(grads)
+            grads = [each / size for each in grads]
+            adam.apply_gradients(zip([each / tf.distribute.get_replica_context().num_replicas_in_sync for each in grads], w))
+        """,
+    ),
+    "gradients that another function clips": (
+        "fm50",
+        """
+        def step(x):
+            grads = clipped(tape.gradient(loss, weights))  # here
+            adam.apply(grads, weights)
+        """,
+        """
+        def step(x):
+            grads = clipped(tf.distribute.get_replica_context().all_reduce("SUM", tape.gradient(loss, weights)))
+            adam.apply([each / tf.distribute.get_replica_context().num_replicas_in_sync for each in grads], weights)
+        """,
+    ),
+    "gradients that are computed, clipped and applied at once": (
+        "fm50",
+        """
+        def step(x):
+            adam.apply_gradients(zip(own(tape.gradient(l, w)), w))  # here
+        """,
+        """
+        def step(x):
+            adam.apply_gradients(zip([each / tf.distribute.get_replica_context().num_replicas_in_sync \
+for each in own(tf.distribute.get_replica_context().all_reduce("SUM", tape.gradient(l, w)))], w))
+        """,
+    ),
+    "layers in lists": (
+        "fm65",
+        """
+        class Net(keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.first = [Dense(3), Dense(4)]
+                self.later = []
+                for _ in range(3):
+                    self.later.append(Dense(3))
+                self.sizes = {}
+
+        saved = tf.train.Checkpoint(net=Net())  # here
+        """,
+        """
+        class Net(keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.first = tuple([Dense(3), Dense(4)])
+                self.later = []
+                for _ in range(3):
+                    self.later.append(Dense(3))
+                self.sizes = {}
+                self.later = tuple(self.later)
+
+        saved = tf.train.Checkpoint(net=Net())
+        """,
+    ),
+    "a loss of several results": (
+        "fm37",
+        """
+        def step(x):
+            loss, parts = losses(x)
+            grads = tape.gradient(loss, weights)  # here
+        """,
+        """
+        def step(x):
+            loss, parts = losses(x)
+            grads = tape.gradient(loss, weights, output_gradients=tf.ones_like(loss) / \
+tf.distribute.get_strategy().num_replicas_in_sync)
+        """,
+    ),
     "gradients of two lists": (
         "fm13",
         "a, b = tape.gradient(loss, [x, y])  # here\n",
@@ -636,6 +720,50 @@ OTHERS = {
 
             def parts(self):
                 return {"net": self.net}
+        """,
+    ),
+    "an object of another file": (
+        "fm77",
+        """
+        import json
+
+        class Job:
+            def __init__(self):
+                self.model = made()
+                self.rows = Rows(3)
+                self.saved = tf.train.Checkpoint(model=self.model)
+
+            def run(self):
+                self.step(self.rows.next())  # here
+        """,
+        """
+        import json
+
+        class KeptObject(tf.train.experimental.PythonState):
+            def __init__(self, thing):
+                self.thing = thing
+
+            def serialize(self):
+                kept = vars(self.thing)
+                generators = {k: v.bit_generator.state for k, v in kept.items() if hasattr(v, "bit_generator")}
+                numbers = {k: v for k, v in kept.items() if v is None or isinstance(v, (int, float))}
+                return json.dumps([numbers, generators])
+
+            def deserialize(self, kept):
+                numbers, generators = json.loads(kept)
+                vars(self.thing).update(numbers)
+                for name, state in generators.items():
+                    vars(self.thing)[name].bit_generator.state = state
+
+
+        class Job:
+            def __init__(self):
+                self.model = made()
+                self.rows = Rows(3)
+                self.saved = tf.train.Checkpoint(model=self.model, rows=KeptObject(self.rows))
+
+            def run(self):
+                self.step(self.rows.next())
         """,
     ),
     "an optimizer of another object": (
@@ -1163,6 +1291,18 @@ ALONE = {
     "a mean beside another": ("fm49", "x = tf.reduce_mean(y) + tf.reduce_mean(y, axis=-1)  # here"),
     "two limits": ("fm50", "o = tf.keras.optimizers.SGD(clipnorm=1.0, clipvalue=0.1)  # here"),
     "an optimizer of another library": ("fm50", "o = SGD(clipnorm=1.0)  # here"),
+    "gradients that are computed elsewhere": (
+        "fm50",
+        "def f(g):\n    n = tf.linalg.global_norm(g)  # here\n    adam.apply_gradients(zip(g, w))",
+    ),
+    "gradients that have a factor": (
+        "fm37",
+        "g = tape.gradient(l, w, output_gradients=h)  # here",
+    ),
+    "lists of functions and of other methods": (
+        "fm65",
+        "layers = [a, b]\nclass Net:\n    def set(self):\n        self.a = [1]\nCheckpoint(n=n)  # here",
+    ),
     "full precision": ("fm51", 'set_dtype_policy("float32")  # here'),
     "a last batch that is left out": ("fm52", "d = d.batch(8, drop_remainder=True)  # here"),
     "arrays in fit": ("fm52", "model.fit(x, y, batch_size=16)  # here"),
@@ -1179,6 +1319,10 @@ ALONE = {
     "numbers of another function": (
         "fm54",
         "def f():\n    n = 0\n    n = 1\n    g()  # here\ndef h():\n    tf.train.Checkpoint(net=net)",
+    ),
+    "an object that is made below the checkpoint": (
+        "fm77",
+        "saver = tf.train.Checkpoint(net=net)\nrows = Rows()\nstep(rows)  # here",
     ),
     "a generator of a function": (
         "fm77",
@@ -1209,7 +1353,7 @@ ALONE = {
     ),
     "a checkpoint in another function": (
         "fm05",
-        "v = tf.Variable(0.0)  # here\ndef save():\n    tf.train.Checkpoint(m=m).save(p)",
+        "def f():\n    v = tf.Variable(0.0)  # here\ndef save():\n    tf.train.Checkpoint(m=m).save(p)",
     ),
     "a variable without a name": (
         "fm05",

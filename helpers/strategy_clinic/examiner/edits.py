@@ -23,11 +23,16 @@ class Repair:
     """Edits to a file that remove a finding; whether they do is for runs to show."""
 
     mode: str
-    file: str
-    line: int  # of the finding
+    file: str  # of the finding, as the line is
+    line: int
     before: str  # the text of the file, or of the cell
     edits: tuple[Edit, ...]
     cell: int = 0  # of a notebook, in which lines are counted
+    edited: str = ""  # another file, from which the line of the finding is called
+
+    @property
+    def path(self) -> str:
+        return self.edited or self.file
 
     @functools.cached_property
     def after(self) -> str:

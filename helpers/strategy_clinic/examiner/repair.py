@@ -58,9 +58,9 @@ def repairers() -> Mapping[str, RepairOfMode]:
 
 
 def written_repairs(
-    finding: Finding, line: int, text: str, told: Sequence[int] = ()
+    finding: Finding, line: int, text: str, told: Sequence[int] = (), file: str = ""
 ) -> list[Repair]:
-    """Returns the repairs that can be written for a finding in a file with this text; each is Python still.
+    """Returns the repairs that can be written for a finding in its file, or another one, with this text; each is Python still.
 
     `told` are the lines that its sentences tell beside its own, such as where something was made.
     """
@@ -68,8 +68,9 @@ def written_repairs(
     if known is None or not is_python(text):
         return []
     source = Source(text, told, str(finding.message))
+    edited = "" if file == finding.file else file
     written = [
-        Repair(finding.mode, finding.file, finding.line, text, tuple(with_import))
+        Repair(finding.mode, finding.file, finding.line, text, tuple(with_import), edited=edited)
         for edits in known.write(source, line)
         if (with_import := source.with_imports(edits))
     ]
@@ -77,10 +78,10 @@ def written_repairs(
     return [each for after, each in reversed(different.items()) if is_python(after)]
 
 
-def places_told(finding: Finding) -> list[Location]:
-    """Returns the places in its file that the sentences of a finding tell."""
+def places_told(finding: Finding, file: str = "") -> list[Location]:
+    """Returns the places in its file, or another one, that the sentences of a finding tell."""
     told = [part for part in (*finding.message, *finding.proof) if isinstance(part, Location)]
-    return [found for each in told if (found := within_file(each, finding.file))]
+    return [found for each in told if (found := within_file(each, file or finding.file))]
 
 
 def within_file(place: Location, file: str) -> Location:

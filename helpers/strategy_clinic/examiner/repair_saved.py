@@ -145,7 +145,7 @@ def made_at(source: Source, lines: Iterable[int], line: int) -> Iterator[str]:
         made = source.statement(each)
         for target in made.targets if isinstance(made, ast.Assign) else ():
             is_single = isinstance(target, ast.Name | ast.Attribute)
-            if statement and is_single and not source.is_later(made, statement):
+            if statement and made and is_single and not source.is_later(made, statement):
                 yield from source.as_seen(statement, target)
 
 

@@ -232,6 +232,25 @@ class KeptGenerator({state}):
 
 
 """
+OF_OBJECT = """\
+class KeptObject({state}):
+    def __init__(self, thing):
+        self.thing = thing
+
+    def serialize(self):
+        kept = vars(self.thing)
+        generators = {{k: v.bit_generator.state for k, v in kept.items() if hasattr(v, "bit_generator")}}
+        numbers = {{k: v for k, v in kept.items() if v is None or isinstance(v, (int, float))}}
+        return json.dumps([numbers, generators])
+
+    def deserialize(self, kept):
+        numbers, generators = json.loads(kept)
+        vars(self.thing).update(numbers)
+        for name, state in generators.items():
+            vars(self.thing)[name].bit_generator.state = state
+
+
+"""
 GENERATORS = "default_rng", "Generator"  # of NumPy
 
 
@@ -270,6 +289,27 @@ def of_generators(source: Source) -> Iterator[Sequence[Edit]]:
             for code in seen:
                 edit = added(source, holder, name_of(target), f"KeptGenerator({code})")
                 yield [*moved, before, edit] if edit else []
+
+
+def of_objects(source: Source) -> Iterator[Sequence[Edit]]:
+    """Yields the edits by which a checkpoint has the numbers and generators of an object of a class of another file."""
+    own = {each.name for each in source.of(ast.ClassDef)}
+    made_of = [
+        (each, each.targets[0], name_of(each.value.func))
+        for each in source.of(ast.Assign)
+        if isinstance(each.value, ast.Call) and isinstance(each.value.func, ast.Name)
+    ]
+    for holder in savers(source):
+        place = source.statement(holder.lineno)
+        for made, target, kind in made_of:
+            if place is None or source.is_later(made, place):
+                continue
+            is_other = kind[:1].isupper() and kind not in own
+            for code in source.as_seen(place, target) if is_other else ():
+                text = OF_OBJECT.format(state=STATE).splitlines()
+                edit = added(source, holder, name_of(target), f"KeptObject({code})")
+                before = source.insert_before(source.outermost(place), *text)
+                yield [before, edit] if edit else []
 
 
 def above(source: Source, made: Setting, place: ast.stmt) -> list[Edit] | None:

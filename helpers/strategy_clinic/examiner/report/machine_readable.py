@@ -82,7 +82,7 @@ def repair_as_json(examination: Examination, finding: Finding) -> Json:
     """Returns the proven repair of a finding as a unified diff, and as edits by line and column; nothing if there is none."""
     fields = [
         {
-            "file": repair.file,
+            "file": repair.path,
             "diff": "\n".join([*diff_of(repair), ""]),
             "edits": [{**region(edit), "text": edit.text} for edit in repair.edits],
         }
@@ -202,7 +202,7 @@ def sarif_fixes(repairs: list[Repair], folder: Path) -> Json:
             },
             "artifactChanges": [
                 {
-                    **artifact(Path(repair.file), folder),
+                    **artifact(Path(repair.path), folder),
                     "replacements": [
                         {
                             "deletedRegion": region(edit),

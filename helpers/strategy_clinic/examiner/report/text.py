@@ -76,7 +76,7 @@ def repair_heading(repair: Repair) -> str:
 
 def diff_of(repair: Repair) -> list[str]:
     cell = f" cell {repair.cell}" if repair.cell else ""
-    return repair.diff(f"{shown_path(repair.file)}{cell}").splitlines()
+    return repair.diff(f"{shown_path(repair.path)}{cell}").splitlines()
 
 
 def place_of(location: Location) -> str:

@@ -120,13 +120,18 @@ def candidates(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair,
 
 
 def in_file(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair, ProgramSpec]]:
-    path = Path(finding.file)
-    if finding.location.cell or not path.is_relative_to(program.folder):
-        return
-    told = [place.line for place in places_told(finding) if not place.cell]
-    for repair in written_repairs(finding, finding.line, source_text(path), told):
-        name = str(path.relative_to(program.folder))
-        yield repair, replace(program, edited=((name, repair.after),))
+    """Yields repairs of the file of a finding, and then of the other files from which its line is called."""
+    frames = () if finding.location.cell else finding.location.frames
+    lines: dict[str, int] = {}
+    for frame in frames:
+        lines.setdefault(frame.path, frame.line)
+    for file, line in lines.items():
+        path = Path(file)
+        if path.is_relative_to(program.folder):
+            told = [place.line for place in places_told(finding, file) if not place.cell]
+            for repair in written_repairs(finding, line, source_text(path), told, file):
+                name = str(path.relative_to(program.folder))
+                yield repair, replace(program, edited=((name, repair.after),))
 
 
 def in_cells(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair, ProgramSpec]]:

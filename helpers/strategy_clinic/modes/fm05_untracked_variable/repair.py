@@ -7,18 +7,20 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
-from ...examiner.repair_saved import hold, made_at, places
-from ...examiner.repair_values import keep_number
+from ...examiner.repair_saved import hold, hold_variables, made_at, places
+from ...examiner.repair_values import keep_number, of_objects
 
 
 @repairs("fm05", keeps_training=True)
 def save_what_is_missed(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from keep_number(source, line)
     for place in places(source, line):
-        yield from hold(
-            source, place, [*made_at(source, source.told, place), *parts(source, place)]
-        )
+        yield from hold(source, place, made_at(source, source.told, place))
+    yield from hold_variables(source)
+    for place in places(source, line):
+        yield from hold(source, place, parts(source, place))
     yield from hold_made(source, line)
+    yield from of_objects(source)
 
 
 def hold_made(source: Source, line: int) -> Iterator[Sequence[Edit]]:

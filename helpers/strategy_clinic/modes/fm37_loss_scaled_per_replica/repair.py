@@ -10,6 +10,7 @@ from ...examiner.repair import MEANS, SUMS, Source, repairs
 from ...examiner.repair_sums import divided_by_all
 
 REPLICAS = "tf.distribute.get_strategy().num_replicas_in_sync"
+FACTOR = "output_gradients"  # of a tape
 SHARES = "compute_average_loss", "scale_regularization_loss"
 PENALTIES = "l2_loss", "add_n"
 OF_WEIGHTS = re.compile(r"\.(?:losses|trainable_(?:variables|weights)|kernel)\b")
@@ -41,6 +42,10 @@ def divide_by_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]
             (loss, loss.right, loss.left) if isinstance(loss, ast.BinOp) and is_sum else [loss]
         ):
             yield [source.replace(part, f"({source.code(part)}) / {REPLICAS}")]
+    for call in source.calls("gradient", statement):
+        if call.args and keyword(call, FACTOR) is None:
+            ones = f"{FACTOR}=tf.ones_like({source.code(call.args[0])})"
+            yield [source.add_argument(call, f"{ones} / {REPLICAS}")]
     if isinstance(value, ast.Name | ast.Attribute) and name_of(value) in MEANS:
         mean = source.code(value)
         yield [source.replace(value, f"lambda *x, **axes: {mean}(*x, **axes) / {REPLICAS}")]

@@ -34,7 +34,8 @@ class {name}({optimizer}):
 
 
 REPLICAS = f"{CONTEXT}.num_replicas_in_sync"
-SHARES = f"{{0}} = [each / {REPLICAS} for each in {{0}}]"  # what an optimizer adds up again
+SHARE = f"[each / {REPLICAS} for each in {{0}}]"  # what an optimizer adds up again
+SHARES = f"{{0}} = {SHARE}"
 
 
 # One device may train otherwise with it: Keras takes the norm of an `Embedding`'s gradients before it adds up those of one row.
@@ -49,6 +50,7 @@ def clip_the_sum(source: Source, line: int) -> Iterator[Sequence[Edit]]:
             made = source.insert_before(source.outermost(call), *text.splitlines())
             yield [made, source.replace(made_of, NAME)]
     yield from clip_in_step(source, line)
+    yield from sum_in_step(source, line)
 
 
 def is_optimizer(source: Source, made_of: ast.expr) -> bool:
@@ -67,6 +69,23 @@ def clip_in_step(source: Source, line: int) -> Iterator[Sequence[Edit]]:
             divided = Edit(end, end, f" / {REPLICAS}")
             below = source.insert_after(statement, SHARES.format(clipped)) if clipped else divided
             yield [source.replace(given, SUMMED.format(source.code(given))), below]
+
+
+def sum_in_step(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields the sum of all replicas where a step computes its gradients, and a share of it for the optimizer."""
+    statement = source.statement(line)
+    step = source.around(statement)[0] if statement else source.tree
+    computed = source.calls("gradient", step)
+    applied = [*source.calls("apply_gradients", step), *source.calls("apply", step)]
+    zipped = [each for call in applied for each in source.calls("zip", call)] or applied
+    given = [call.args[0] for call in zipped if call.args]
+    if len(computed) == len(given) == 1:
+        own = source.code(computed[0])
+        is_inside = computed[0] in ast.walk(given[0])
+        summed = [] if is_inside else [source.replace(computed[0], SUMMED.format(own))]
+        shared = source.code(given[0])
+        shared = shared.replace(own, SUMMED.format(own)) if is_inside else shared
+        yield [*summed, source.replace(given[0], SHARE.format(shared))]
 
 
 def clipped_in(statement: ast.Assign) -> str:

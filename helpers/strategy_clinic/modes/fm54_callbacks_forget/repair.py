@@ -7,7 +7,7 @@ from ...examiner.blame import name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 from ...examiner.repair_saved import hold_variables
-from ...examiner.repair_values import keep_number
+from ...examiner.repair_values import keep_number, of_objects
 
 # By callback, the attributes that it forgets.
 FORGOTTEN = {
@@ -44,6 +44,7 @@ def remember(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from save_last(source, line)
     yield from keep_number(source, line)
     yield from hold_variables(source)
+    yield from of_objects(source)
 
 
 def save_last(source: Source, line: int) -> Iterator[Sequence[Edit]]:

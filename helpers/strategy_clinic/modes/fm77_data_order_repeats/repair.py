@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
-from ...examiner.repair_values import of_generators
+from ...examiner.repair_values import of_generators, of_objects
 
 
 @repairs("fm77")
@@ -19,6 +19,7 @@ def count_on(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for counted in source.calls("range"):
         yield from from_first(source, counted)
     yield from order_of_epoch(source)
+    yield from of_objects(source)
 
 
 def headers(source: Source, statement: ast.stmt) -> list[ast.AST]:

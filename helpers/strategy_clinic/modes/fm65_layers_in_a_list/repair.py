@@ -1,0 +1,37 @@
+"""Repairs fm65: what an object keeps in a list becomes a tuple, whose layers a checkpoint follows."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ...examiner.edits import Edit
+from ...examiner.repair import Source, repairs
+
+
+@repairs("fm65", keeps_training=True)
+def tuples_for_lists(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields tuples for all lists that objects of the file are given where they are made; one is one when it is filled."""
+    edits = []
+    for made in source.of(ast.Assign):
+        target, method = made.targets[0], source.function(made)
+        is_own = isinstance(target, ast.Attribute) and source.class_of(made) is not None
+        if not is_own or not isinstance(method, ast.FunctionDef) or method.name != "__init__":
+            continue
+        match made.value:
+            case ast.List(elts=[]):
+                name = source.code(target)
+                filled = [
+                    each
+                    for each in source.calls("append", method)
+                    if source.code(each.func) == f"{name}.append"
+                ]
+                edits += (
+                    [source.insert_after(method.body[-1], f"{name} = tuple({name})")]
+                    if filled
+                    else []
+                )
+            case ast.List() | ast.ListComp():
+                edits.append(source.replace(made.value, f"tuple({source.code(made.value)})"))
+            case ast.Name(id=name) if given := source.assignment(name, method):
+                if isinstance(given.value, ast.List | ast.ListComp):
+                    edits.append(source.replace(made.value, f"tuple({name})"))
+    yield edits
