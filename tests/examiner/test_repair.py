@@ -249,6 +249,74 @@ for each in own(tf.distribute.get_replica_context().all_reduce("SUM", tape.gradi
         saved = tf.train.Checkpoint(net=Net())
         """,
     ),
+    "a model of a checkpoint that is called below": (
+        "fm35",
+        "net = made()\nsaved = tf.train.Checkpoint(net=net)\nkeeper = tf.train.CheckpointManager(saved, 'a', 1)\n"
+        "if keeper.latest_checkpoint:\n    saved.restore(keeper.latest_checkpoint)  # here\nnet(tf.zeros((1, 3)))\n",
+        "net = made()\nsaved = tf.train.Checkpoint(net=net)\nkeeper = tf.train.CheckpointManager(saved, 'a', 1)\n"
+        "if keeper.latest_checkpoint:\n    net(tf.zeros((1, 3)))\n    saved.restore(keeper.latest_checkpoint)\n"
+        "net(tf.zeros((1, 3)))\n",
+    ),
+    "a restore before the examples are there": (
+        "fm35",
+        "net = made()\nsaved = tf.train.Checkpoint(net=net)\nif path:\n    saved.restore(path)  # here\n"
+        "x = rows()\nnet(x)\n",
+        "net = made()\nsaved = tf.train.Checkpoint(net=net)\nx = rows()\nnet(x)\nif path:\n    saved.restore(path)\n",
+    ),
+    "a method that builds": (
+        "fm35",
+        """
+        class State:
+            def __init__(self):
+                self.net = made()
+                self.saved = tf.train.Checkpoint(**self.parts())
+                self.saved.restore(path)  # here
+
+            def build(self):
+                self.net.build((None, 3))
+
+            def parts(self):
+                return dict(net=self.net)
+        """,
+        """
+        class State:
+            def __init__(self):
+                self.net = made()
+                self.saved = tf.train.Checkpoint(**self.parts())
+                self.build()
+                self.saved.restore(path)
+
+            def build(self):
+                self.net.build((None, 3))
+
+            def parts(self):
+                return dict(net=self.net)
+        """,
+    ),
+    "traced functions of a loop": (
+        "fm70",
+        """
+        @tf.function  # here
+        def step(x):
+            return net(x)
+
+        for fold in range(3):
+            with s.scope():
+                net = made()
+            step(x)
+        """,
+        """
+        @tf.function
+        def step(x):
+            return net(x)
+
+        for fold in range(3):
+            with s.scope():
+                net = made()
+            step = tf.function(step.python_function)
+            step(x)
+        """,
+    ),
     "a loss of several results": (
         "fm37",
         """
@@ -1302,6 +1370,18 @@ ALONE = {
     "lists of functions and of other methods": (
         "fm65",
         "layers = [a, b]\nclass Net:\n    def set(self):\n        self.a = [1]\nCheckpoint(n=n)  # here",
+    ),
+    "a model that another checkpoint has": (
+        "fm35",
+        "saved = tf.train.Checkpoint(net=net)\nsaved.restore(path)  # here\nother(tf.zeros((1, 3)))",
+    ),
+    "a method that needs examples": (
+        "fm35",
+        "class A:\n    def f(self):\n        self.net.load_weights(p)  # here\n    def g(self, x):\n        self.net(x)",
+    ),
+    "a model that is made once": (
+        "fm70",
+        "@tf.function  # here\ndef step(x):\n    return net(x)\nnet = made()\nstep(x)",
     ),
     "full precision": ("fm51", 'set_dtype_policy("float32")  # here'),
     "a last batch that is left out": ("fm52", "d = d.batch(8, drop_remainder=True)  # here"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeGuard
 
 from .blame import name_of
 from .edits import Edit
@@ -124,7 +125,7 @@ def dicts(source: Source, value: ast.expr | None, most: int = MOST_PASSED) -> It
                 yield from dicts(source, each.value and resolved(source, each.value), most - 1)
 
 
-def is_checkpoint(holder: Holder) -> bool:
+def is_checkpoint(holder: ast.expr) -> TypeGuard[ast.Call]:
     return isinstance(holder, ast.Call) and name_of(holder.func) == "Checkpoint"
 
 

@@ -128,8 +128,9 @@ def in_file(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair, Pr
     for file, line in lines.items():
         path = Path(file)
         if path.is_relative_to(program.folder):
-            told = [place.line for place in places_told(finding, file) if not place.cell]
-            for repair in written_repairs(finding, line, source_text(path), told, file):
+            places = [each for each in places_told(finding, file) if not each.cell]
+            told = dict.fromkeys(each.line for place in places for each in place.frames)
+            for repair in written_repairs(finding, line, source_text(path), [*told], file):
                 name = str(path.relative_to(program.folder))
                 yield repair, replace(program, edited=((name, repair.after),))
 
