@@ -261,6 +261,27 @@ def test_files_outside_of_the_folder_and_of_other_notebooks_are_left_alone(
     assert list(mend.candidates(program, finding(path=program.folder / "train.py"))) == []
 
 
+def test_the_file_that_calls_the_line_of_a_finding_is_repaired_after_its_own(program):
+    helper, train = program.folder / "helper.py", program.folder / "train.py"
+    helper.write_text("def own(gradients):\n    return gradients\n")
+    outside = Frame("/elsewhere/other.py", 3, "main")
+    frames = (Frame(str(helper), 2, "own"), outside, Frame(str(train), 3, "main"))
+    here = replace(finding(), location=Location(frames))
+    (repair, edited), *_ = mend.candidates(program, here)
+    assert (repair.file, repair.line, repair.path) == (str(helper), 2, str(train))
+    assert edited.edited == (("train.py", repair.after),)
+    assert f"+++ b/{text_report.shown_path(str(train))}" in text_report.repair_in_words(repair)
+    examination = Examination("train.py", findings=[here], repairs=[repair])
+    assert machine_readable.repairs_of(examination, here) == [repair]
+    (fix,) = machine_readable.sarif_fixes([repair], program.folder)["fixes"]
+    assert "train.py" in str(fix["artifactChanges"][0]["artifactLocation"])
+    helper.write_text("import tensorflow as tf\ng = tape.gradient(loss, weights)\n")
+    assert [repair.path for repair, _ in mend.candidates(program, here)] == [
+        *[str(helper)] * 2,
+        *[str(train)] * 2,
+    ]
+
+
 CELLS = [
     Cell(1, "%load_ext x\nimport tensorflow as tf"),
     Cell(3, "before = 1\ng = tape.gradient(loss, weights)"),
