@@ -1329,6 +1329,32 @@ def test_other_repairs_are_tried_later(name):
     assert f"{HEAD}{expected}\n" in later
 
 
+FROZEN = """\
+class Net:
+    def __init__(self):
+        self.rate = 0.5
+
+    def step(self):
+        return self.rate * x
+
+    def calm(self):
+        self.rate *= 1 - rate
+"""
+
+
+@pytest.mark.parametrize(
+    "said, changed", [("self.rate was 0.5", True), ("rate was 3", False), ("", False)]
+)
+def test_a_number_that_a_trace_keeps_becomes_a_variable(said, changed):
+    found = list(repair.repairers()["fm07"].write(Source(FROZEN, said=said), 6))
+    lines = Repair("fm07", PATH, 6, FROZEN, tuple(*found)).after.splitlines() if found else []
+    assert bool(found) == changed
+    assert not changed or [lines[2].strip(), lines[8].strip()] == [
+        "self.rate = tf.Variable(0.5, dtype=tf.float32, trainable=False)",
+        "self.rate.assign(self.rate * (1 - rate))",
+    ]
+
+
 @pytest.mark.parametrize(
     "said, held", [("updates of Average", "mean"), ("seen", "seen"), ("", "b")]
 )
