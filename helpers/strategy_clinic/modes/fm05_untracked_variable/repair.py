@@ -10,16 +10,22 @@ from ...examiner.repair import Source, repairs
 from ...examiner.repair_saved import hold, hold_variables, made_at, places
 from ...examiner.repair_values import keep_number, of_objects
 
+MADE = ast.Call | ast.List | ast.ListComp | ast.Dict | ast.DictComp
+# By the names of calls: what restores, runs or reads rarely is what a checkpoint lacks.
+NOT_KEPT = re.compile(
+    r"[Cc]heckpoint|[Ss]trategy|^restore|^parse_|Parser$|Path$|^join$|[Dd]ataset|[Dd]ata$"
+)
+
 
 @repairs("fm05", keeps_training=True)
 def save_what_is_missed(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from keep_number(source, line)
     for place in places(source, line):
         yield from hold(source, place, made_at(source, source.told, place))
-    yield from hold_variables(source)
     for place in places(source, line):
         yield from hold(source, place, parts(source, place))
     yield from hold_made(source, line)
+    yield from hold_variables(source)
     yield from of_objects(source)
 
 
@@ -34,13 +40,19 @@ def hold_made(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 
 
 def parts(source: Source, line: int) -> Iterator[str]:
-    """Yields what calls make, what the finding names, of the class and the last first: one may have what is missed."""
+    """Yields what may have what is missed: what the finding names, what has variables, of the class, and the last first."""
     statement = source.statement(line)
     own = source.class_of(statement) if statement else None
-    made = [each for each in source.of(ast.Assign) if isinstance(each.value, ast.Call)]
+    made = [each for each in source.of(ast.Assign) if isinstance(each.value, MADE)]
     likely = {
-        each.lineno: (is_named(source, each), source.class_of(each) is own, each.lineno)
+        each.lineno: (
+            is_named(source, each),
+            bool(source.calls("Variable", each)),
+            source.class_of(each) is own,
+            each.lineno,
+        )
         for each in made
+        if not any(NOT_KEPT.search(name_of(call.func)) for call in source.of(ast.Call, each))
     }
     yield from made_at(source, sorted(likely, key=lambda line: likely[line], reverse=True), line)
 
