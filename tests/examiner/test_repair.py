@@ -1525,6 +1525,16 @@ def test_a_file_that_names_tensorflow_otherwise_or_is_not_python_is_left_alone()
     assert not written("fm13", HEAD + line, 0)
 
 
+def test_a_repair_that_is_written_twice_keeps_its_first_place(monkeypatch):
+    @repair.repairs("fm13")
+    def three(source, line):
+        for text in ("a", "b", "a"):
+            yield [source.replace(source.statement(line), text)]
+
+    monkeypatch.setattr(repair, "repairers", lambda: {"fm13": three})
+    assert [each.after for each in written("fm13", "x\n", 1)] == ["a\n", "b\n"]
+
+
 def test_edits_of_one_line_do_not_disturb_each_other():
     text = "one(two)\nlast"
     edits = (Edit((1, 1), (1, 4), "first"), Edit((1, 8), (1, 8), ", three"))

@@ -74,8 +74,10 @@ def written_repairs(
         for edits in known.write(source, line)
         if (with_import := source.with_imports(edits))
     ]
-    different = {each.after: each for each in reversed(written) if each.after != text}
-    return [each for after, each in reversed(different.items()) if is_python(after)]
+    different: dict[str, Repair] = {}
+    for each in written:
+        different.setdefault(each.after, each)
+    return [each for after, each in different.items() if after != text and is_python(after)]
 
 
 def places_told(finding: Finding, file: str = "") -> list[Location]:
