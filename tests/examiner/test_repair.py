@@ -1514,6 +1514,11 @@ def test_a_file_without_the_name_of_tensorflow_gets_an_import():
     line = "e = keras.ops.mean(x)\n"
     first, *_ = written("fm37", "import keras\nfrom a import (\n    b,\n)\n" + line, 5)
     assert first.after.splitlines()[4] == "import tensorflow as tf"
+    moved = "import keras\na.rate = self.pos.x\nsaved.restore(p)\n"
+    assert (
+        written("fm46", moved, 2)[0].after
+        == "import keras\nsaved.restore(p)\na.rate = self.pos.x\n"
+    )
 
 
 def test_a_file_that_names_tensorflow_otherwise_or_is_not_python_is_left_alone():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -122,7 +123,7 @@ class Source:
         lines = {
             name: line
             for name, line in IMPORTS.items()
-            if any(f"{name}." in each.text for each in edits)
+            if any(re.search(rf"(?<![\w.]){name}\.", each.text) for each in edits)
         }
         known = {f"import {ast.unparse(each)}" for each in self.of(ast.alias)}
         missing = {name: line for name, line in lines.items() if line not in known}
