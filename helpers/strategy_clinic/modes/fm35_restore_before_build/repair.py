@@ -20,7 +20,7 @@ def call_before_restore(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     here = [call for call in calls if source.function(call) is source.function(statement)]
     for call in [each for each in here if each.lineno > line]:
         if names(call) <= source.names_before(statement):
-            yield [source.insert_before(statement, source.code(call))]
+            yield from called_before(source, statement, source.code(call))
         for part in (statement, *source.parents_of(statement)):
             block = source.block(part) if isinstance(part, ast.stmt) else []
             later = source.statement(call.lineno)
@@ -30,7 +30,14 @@ def call_before_restore(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         is_own = source.class_of(method) is source.class_of(statement) is not None
         is_short = isinstance(method, ast.FunctionDef) and len(method.body) <= LONGEST
         if is_own and is_short and parameters(method) == {"self"}:
-            yield [source.insert_before(statement, f"self.{getattr(method, 'name', '')}()")]
+            yield from called_before(source, statement, f"self.{getattr(method, 'name', '')}()")
+
+
+def called_before(source: Source, statement: ast.stmt, call: str) -> Iterator[Sequence[Edit]]:
+    """Yields a call above a statement, and the same under the scope of the strategy."""
+    yield [source.insert_before(statement, call)]
+    if (scope := source.scope_before(statement)) and not source.is_in_scope(statement):
+        yield [source.insert_before(statement, f"with {scope}:", f"    {call}")]
 
 
 def building(source: Source, statement: ast.stmt) -> list[ast.Call]:
