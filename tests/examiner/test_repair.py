@@ -1330,9 +1330,9 @@ def test_other_repairs_are_tried_later(name):
 
 
 def test_a_model_may_be_built_in_the_scope_before_a_restore():
-    made = "s = tf.distribute.MirroredStrategy()\nc = tf.train.Checkpoint(net=net)\n"
+    made = "net = f()\ns = tf.distribute.MirroredStrategy()\nc = tf.train.Checkpoint(net=net)\n"
     restored = "c.restore(path)\nnet.build((None, 3))\n"
-    first, second, *_ = written("fm35", HEAD + made + restored, 4)
+    first, second, *_ = written("fm35", HEAD + made + restored, 5)
     assert first.after == f"{HEAD}{made}net.build((None, 3))\n{restored}"
     assert second.after == f"{HEAD}{made}with s.scope():\n    net.build((None, 3))\n{restored}"
 
