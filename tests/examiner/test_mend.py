@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from recorded import LINE, run, variable
+from recorded import LINE, loaded, run, variable
 from strategy_clinic import cli
 from strategy_clinic.examiner.cells import Cell, listing_of
 from strategy_clinic.examiner.edits import Edit, Repair, inside
@@ -325,6 +325,20 @@ def test_a_repair_may_not_change_what_one_device_trains():
     changed = after(recordings=both(6.0, 6.0))
     assert mend.objection(before, here, changed) == "v1 is another with it on one device"
     assert mend.objection(replace(before, findings=[FOUND]), FOUND, changed) == ""
+
+
+def test_a_repair_may_change_what_is_loaded_with_it_alone():
+    here = finding("fm05")
+    before = Examination("train.py", both(3.0, 3.0), [here])
+    load = loaded(variables=(1,))
+    other = [replace(each, events=(*each.events, load)) for each in both(6.0, 6.0)]
+    assert mend.objection(before, here, after(recordings=other)) == ""
+    again = [replace(each, events=(*each.events, load)) for each in before.recordings]
+    known = replace(before, recordings=again)
+    assert (
+        mend.objection(known, here, after(recordings=other))
+        == "v1 is another with it on one device"
+    )
 
 
 def test_the_places_that_a_finding_tells_are_those_of_its_file():

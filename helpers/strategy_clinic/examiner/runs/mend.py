@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...base.files import source_text
-from ...observer.events import Ended, Owner, Sample, VariableValue
+from ...observer.events import Ended, Owner, VariableValue
 from ..divergence import by_key, distance, first_divergence, tolerance
 from ..edits import Repair, inside
 from ..findings import Examination, Finding
@@ -209,28 +209,32 @@ def disagreeing(recordings: Sequence[Recording]) -> set[str]:
 
 
 def changed_alone(before: Examination, after: Examination) -> list[str]:
-    """Returns the variables that a run on the fewest devices ends with other values of than before the repair."""
+    """Returns the variables that a run on the fewest devices ends with other values of than before the repair.
+
+    What the run loads with the repair, and did not without it, is another by that.
+    """
     one, other = (fewest(each.recordings) for each in (before, after))
     if one is None or other is None or one.devices != other.devices:
         return []
     values, others = values_in_order(one), values_in_order(other)
     return [
-        name
-        for key, (name, sample) in values.items()
-        if key in others and distance(sample, others[key][1]) > tolerance(one)
+        one.name_of(value.number)
+        for key, value in values.items()
+        if key in others and distance(value.sample, others[key].sample) > tolerance(one)
+        if value.number in one.loaded or others[key].number not in other.loaded
     ]
 
 
-def values_in_order(recording: Recording) -> dict[object, tuple[str, Sample]]:
-    """Returns the names and last values of the variables by how they are made; a repair moves the lines that make them."""
+def values_in_order(recording: Recording) -> dict[object, VariableValue]:
+    """Returns the last values of the variables by how they are made; a repair moves the lines that make them."""
     seen: Counter[object] = Counter()
-    found: dict[object, tuple[str, Sample]] = {}
+    found: dict[object, VariableValue] = {}
     for value in sorted(ended_values(recording), key=lambda each: each.number):
         made = recording.variable(value.number)
         if made and made.maker in (Owner.USER, Owner.LAYER):
             key = made.maker, made.shape, made.dtype
             seen[key] += 1
-            found[key, seen[key]] = made.name, value.sample
+            found[key, seen[key]] = value
     return found
 
 
