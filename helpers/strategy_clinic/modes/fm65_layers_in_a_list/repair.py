@@ -7,7 +7,7 @@ from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
 
-@repairs("fm65", keeps_training=True)
+@repairs("fm65")
 def tuples_for_lists(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     """Yields tuples for all lists that objects of the file are given where they are made; one is one when it is filled."""
     edits = []
