@@ -82,7 +82,7 @@ KERAS = saved(path="runs/monday/ck-1", kind=SaveKind.MODEL)
     "recording",
     [
         run(SAVED, sought()),
-        run(saved(path="/home/me/runs/monday/ck-1"), sought()),
+        run(Started(2, "/home/me"), saved(path="/home/me/runs/monday/ck-1"), sought()),
         run(KERAS, sought()),
         run(sought(), before=run(SAVED, role=Role.STOPPED)),
     ],
@@ -139,7 +139,7 @@ def test_a_checkpoint_that_is_sought_by_the_prefix_of_its_path(folder, expected)
     files = {"nearby": ("runs/best-1",)}
     later = sought("runs/best-1", nearby=())
     events = saved(path="/home/me/runs/best-1"), sought(folder=folder, **files), later
-    assert modes(run(*events)) == expected
+    assert modes(run(Started(2, "/home/me"), *events)) == expected
 
 
 def test_what_is_saved_and_loaded_after_it_is_no_other_file():
@@ -383,6 +383,7 @@ SAVED_LATER = saved(path=f"/program/saved/{WEIGHTS}", kind=SaveKind.MODEL)
         {"after": [SAVED_LATER]},
         {"own": [SAVED_LATER]},
         {"says": "ValueError: {} has 3 layers and not 4"},
+        {"says": "OSError: Unable to open file (file signature not found: name = '{}')"},
         {"after": [FileMoved(LINE, "runs/new", f"saved/{WEIGHTS}")]},
         {"own": [FileMoved(LINE, "runs", "saved")]},
     ],
@@ -393,6 +394,7 @@ SAVED_LATER = saved(path=f"/program/saved/{WEIGHTS}", kind=SaveKind.MODEL)
         "saved there at the end",
         "saved there by itself",
         "another error",
+        "a file that cannot be read",
         "moved there at the end",
         "its folder is moved there",
     ],

@@ -11,24 +11,19 @@ from ...observer.events import (
     ModelCompiled,
     Owner,
     Stack,
-    StrategyMade,
     VariableMade,
 )
 
 
 @blames("fm03")
 def variable_made_outside(recording: Recording, stack: Stack) -> Stack:
-    strategies = recording.of(StrategyMade)
-    strategy_made_at = strategies[0].location if strategies else ()
     model = recording.last(ModelCompiled)
     compiled = model.variables if model else ()
     outside = made_outside(recording)
     if not outside:
         return stack
     first = min(outside, key=lambda made: made.number not in compiled)
-    # A model that is built by its first call has no variables before that
-    made = model.made_outside if model and first.number in compiled else ()
-    return from_maker(made or first.location, (*strategy_made_at, *stack))
+    return from_maker(first.location, stack)
 
 
 def made_outside(recording: Recording) -> list[VariableMade]:

@@ -18,8 +18,9 @@ from ...examiner.findings import (
     ResetVariable,
     Text,
 )
+from ...examiner.history import loads_of
 from ...examiner.printed import NUMBER, is_comparable, program_files
-from ...examiner.recording import Recording, Role
+from ...examiner.recording import Recording
 from ...examiner.restarts import (
     Holder,
     begins_as_made,
@@ -83,11 +84,10 @@ def untracked_in(
             else None
         )
         if reason is None and tried < MOST_TRIED and may_be_missed(recording, omitted):
+            tried += 1
             if not beside:
-                tried += 1
                 reason = yield from reason_from_follow_ups(recording, omitted.number)
-            elif made_again(recording, omitted.number):
-                tried += 1
+            else:
                 effect = yield from effect_on_successor(recording, omitted.number)
                 reason = reason_after_loading(effect) if isinstance(effect, ModelAnswered) else None
         if reason:
@@ -152,20 +152,18 @@ def is_kept(made: Frame, kept: Collection[Key]) -> bool:
 LOST = lost("fm05", Holder.PYTHON)
 
 
-@rule("fm05", explains_divergence=False)
-def weights_left_out(run: Recording) -> Iterator[Finding]:
+@rule_of_runs("fm05", explains_divergence=False)
+def weights_left_out(runs: Runs) -> Iterator[Finding]:
     """Checks whether a restart goes on from a checkpoint of other things with the weights as they were made."""
-    steps, loads = run.of(StepEnded), loads_at_start(run)
-    if run.role is not Role.RESTARTED or not run.finished or not run.whole or not steps:
-        return
-    if not loads or not run.is_before(loads[0], steps[0]) or not begins_as_made(run, run.whole):
-        return
-    stopped, save, holder = last_saved(run)
-    is_without = save.kind is SaveKind.CHECKPOINT and not stopped.trained & {*save.variables}
-    if is_without and not layers_left_out(stopped, save):
-        message = f"the checkpoint has none of the trained weights: started again, it goes on from {loads[0].path} "
-        message += "with these as they were made"
-        yield finding_of_restart(run, holder, message, mode="fm05")
+    for run, whole in resumed(runs.recordings):
+        load = loads_at_start(run)[0]
+        stopped, save, holder = last_saved(run)
+        is_without = save.kind is SaveKind.CHECKPOINT and not stopped.trained & {*save.variables}
+        goes_on = begins_as_made(run, whole) and run.is_before(load, run.of(StepEnded)[0])
+        if is_without and goes_on and not layers_left_out(stopped, save):
+            message = f"the checkpoint has none of the trained weights: started again, it goes on from {load.path} "
+            message += "with these as they were made"
+            yield finding_of_restart(run, holder, message, mode="fm05")
 
 
 @rule("fm05", explains_divergence=False)
@@ -227,34 +225,32 @@ def is_used_as_made(recording: Recording, kept: VariablesKept) -> bool:
     """Tells whether variables that a restore has left as they were are read after it, and never written, trained or loaded."""
     numbers = {*kept.kept}
     read = {event.number for event in recording.of(VariableRead, after=kept)}
-    loads = [load for load in recording.of(Loaded) if numbers & {*load.variables}]
+    loads = loads_of(recording, numbers)
     return bool(numbers & read) and not numbers & recording.written and len(loads) == 1
 
 
-@rule("fm05", explains_divergence=False)
-def counted_anew(run: Recording) -> Iterator[Finding]:
+@rule_of_runs("fm05", explains_divergence=False)
+def counted_anew(runs: Runs) -> Iterator[Finding]:
     """Checks whether a program that goes on counts from the beginning, and so replaces a numbered file by a later state.
 
     Files beside the one that it loads: a manager of the best state, say, may count those of its own run.
     """
-    stopped, whole = run.before, run.whole
-    loads = loads_at_start(run)
-    if run.role is not Role.RESTARTED or not run.finished or not stopped or not whole or not loads:
-        return
-    done = steps_saved(stopped, loads[-1].path)
-    for save in run.of(Saved):
-        usual, steps = steps_saved(whole, save.path), steps_in(save)
-        names = numbered_like(whole, save)
-        is_anew = len(names) > 1 and numbered_like(run, save)[0] == names[0]
-        is_anew &= PurePath(save.path).parent == PurePath(loads[-1].path).parent
-        if done and usual and steps == usual + done and save.location and is_anew:
-            message = (
-                f"it goes on after {done} steps and counts from the beginning again: {save.path}"
-            )
-            message += f" was saved after {usual} steps, and is replaced after {steps}"
-            fix = "save the number of the epoch, too, and begin with it: `initial_epoch=` of `fit`"
-            yield finding_of_restart(run, save.location, message, fix, mode="fm05")
-            return
+    for run, whole in resumed(runs.recordings):
+        loaded = loads_at_start(run)[-1].path
+        done = steps_saved(last_saved(run)[0], loaded)
+        beside = [each for each in run.of(Saved) if is_beside(each.path, loaded)]
+        for save in [each for each in beside if is_numbered_anew(run, whole, each)]:
+            usual, steps = steps_saved(whole, save.path), steps_in(save)
+            if done and usual and steps == usual + done and save.location:
+                message = f"it goes on after {done} steps and counts from the beginning again: {save.path}"
+                message += f" was saved after {usual} steps, and is replaced after {steps}"
+                fix = "save the number of the epoch, too, and begin with it: `initial_epoch=` of `fit`"
+                yield finding_of_restart(run, save.location, message, fix, mode="fm05")
+                break
+
+
+def is_beside(path: str, other: str) -> bool:
+    return PurePath(path).parent == PurePath(other).parent
 
 
 def steps_saved(recording: Recording, path: str) -> int:
@@ -270,6 +266,12 @@ def steps_in(save: Saved) -> int:
     return save.optimizers[0].steps if len(save.optimizers) == 1 else 0
 
 
+def is_numbered_anew(run: Recording, whole: Recording, save: Saved) -> bool:
+    """Tells whether a restart begins with the first of the numbers that the whole run gives to several files."""
+    names = numbered_like(whole, save)
+    return len(names) > 1 and numbered_like(run, save)[0] == names[0]
+
+
 def numbered_like(recording: Recording, save: Saved) -> list[str]:
     """Returns the paths of what a program saves under names that differ from that of this save in a number at most."""
     pattern = re.sub(r"\d+", "#", save.path)
@@ -277,43 +279,44 @@ def numbered_like(recording: Recording, save: Saved) -> list[str]:
     return [path for path in dict.fromkeys(paths) if re.sub(r"\d+", "#", path) == pattern]
 
 
-@rule("fm05", explains_divergence=False)
-def network_left_out(run: Recording) -> Iterator[Finding]:
+@rule_of_runs("fm05", explains_divergence=False)
+def network_left_out(runs: Runs) -> Iterator[Finding]:
     """Checks whether training goes on after a restart with first values of what the program itself had changed.
 
     So do the networks that follow the trained one, and averages of weights, if no checkpoint has them.
     """
-    stopped, loads = run.before, loads_at_start(run)
-    updates = run.of(GradientsApplied, after=loads[-1]) if loads else []
-    if run.role is not Role.RESTARTED or not run.finished or stopped is None or not updates:
-        return
-    for omitted, save in omitted_from_all(stopped):
-        number = omitted.number
-        is_state = stopped.maker_of(number) is Owner.LAYER or (
-            omitted.read and is_updated_from_itself(run, number, loads[-1])
-        )
-        if not is_state or omitted.trained or not omitted.changed:
-            continue
-        is_same = is_made_alike(run, stopped, number) and begins_anew(run, number, updates[0])
-        if is_same and is_written_by_program(stopped, number):
-            holder = contents_of(run, save.made_at) or save.location
-            of_layer = Location(run.location_of(number))
-            message = Text(
-                run.name_of(number),
-                " of ",
-                of_layer,
-                f" is in no {kind_of(save)}, and after a restart training goes on with its first value",
-            )
-            yield replace(finding_of_restart(run, holder, "", mode="fm05"), message=message)
-            return
+    for run, whole in resumed(runs.recordings):
+        for omitted, save in omitted_from_all(last_saved(run)[0]):
+            if goes_on_without(run, whole, omitted):
+                message = Text(
+                    run.name_of(omitted.number),
+                    " of ",
+                    Location(run.location_of(omitted.number)),
+                    f" is in no {kind_of(save)}, and after a restart training goes on with its first value",
+                )
+                holder = contents_of(run, save.made_at) or save.location
+                yield finding_of_restart(run, holder, message, mode="fm05")
+                break
 
 
-def is_made_alike(run: Recording, stopped: Recording, number: int) -> bool:
-    """Tells whether the same line has made the same variable in both runs."""
-    one, other = run.variable(number), stopped.variable(number)
-    if one is None or other is None or not one.location:
-        return False
-    return (one.shape, one.name, one.location) == (other.shape, other.name, other.location)
+def goes_on_without(run: Recording, whole: Recording, omitted: OmittedVariable) -> bool:
+    stopped, number, load = last_saved(run)[0], omitted.number, loads_at_start(run)[-1]
+    is_state = stopped.maker_of(number) is Owner.LAYER or (
+        omitted.read and is_updated_from_itself(run, number, load)
+    )
+    return (
+        is_state
+        and not omitted.trained
+        and omitted.changed
+        and made_alike(run, number) == made_alike(stopped, number)
+        and begins_anew(run, whole, number)
+        and is_written_by_program(stopped, number)
+    )
+
+
+def made_alike(run: Recording, number: int) -> tuple[object, ...]:
+    """Returns what the same variable of another run has, too."""
+    return run.location_of(number), run.name_of(number), run.shapes_of([number])
 
 
 def is_updated_from_itself(run: Recording, number: int, load: Loaded) -> bool:
@@ -330,25 +333,26 @@ def is_updated_from_itself(run: Recording, number: int, load: Loaded) -> bool:
 
 def is_written_by_program(run: Recording, number: int) -> bool:
     """Tells whether the program itself writes to a variable after it has begun to train."""
-    updates = run.of(GradientsApplied)
-    writes = run.of(VariableWritten, after=updates[0]) if updates else []
-    return any(write.number == number and write.writer is Owner.USER for write in writes)
+    return any(
+        write.number == number and write.writer is Owner.USER
+        for update in run.of(GradientsApplied)[:1]
+        for write in run.of(VariableWritten, after=update)
+    )
 
 
-def begins_anew(run: Recording, number: int, update: GradientsApplied) -> bool:
-    """Tells whether nothing gives a variable another value than in a run from the beginning, before this update."""
-    whole = run.whole
-    usual = whole.of(GradientsApplied) if whole else []
-    if whole is None or not usual or any(number in load.variables for load in run.of(Loaded)):
+def begins_anew(run: Recording, whole: Recording, number: int) -> bool:
+    """Tells whether training goes on after a load before which it has the values of a run from the beginning."""
+    loads = loads_at_start(run)
+    updates, usual = run.of(GradientsApplied, after=loads[-1]), whole.of(GradientsApplied)
+    if not updates or not usual or loads_of(run, [number]):
         return False
-    load = loads_at_start(run)[0]
     known = {
         write.location
         for write in whole.of(VariableWritten, until=usual[0])
         if write.number == number
     }
-    writes = [write for write in run.of(VariableWritten, until=update) if write.number == number]
-    return not any(run.is_before(load, write) or write.location not in known for write in writes)
+    writes = [each for each in run.of(VariableWritten, until=updates[0]) if each.number == number]
+    return not any(run.is_before(loads[0], e) or e.location not in known for e in writes)
 
 
 def kind_of(save: Saved) -> str:
@@ -396,25 +400,20 @@ def is_part_of_saved_training(recording: Recording, omitted: OmittedVariable) ->
 
 def is_in_files_of_keras(recording: Recording, number: int) -> bool:
     """Tells whether Keras has loaded it, or saves it as often as there are checkpoints without it: a restart needs both files."""
-    saves = recording.of(Saved)
-    files = [each for each in saves if each.kind is SaveKind.MODEL and number in each.variables]
+    files = [each for each in recording.of(Saved) if number in each.variables]
     without = [
-        each
-        for each in saves
-        if each.kind is SaveKind.CHECKPOINT and number in {left.number for left in each.omitted}
+        each for each in recording.checkpoints if number in {left.number for left in each.omitted}
     ]
-    is_loaded = any(number in load.variables for load in recording.of(Loaded))
-    return is_loaded or len(files) >= max(2, len(without))
+    return number in recording.loaded or len(files) >= max(2, len(without))
 
 
 def may_be_missed(recording: Recording, omitted: OmittedVariable) -> bool:
     """Tells whether only another run can show that a restart misses it."""
     if recording.before:
         return value_at_stop(recording, omitted.number) is not None
-    made = recording.variable(omitted.number)
-    is_own = made is not None and made.maker is Owner.USER
-    is_state = made is not None and ("float" in made.dtype or is_count(made))
-    return is_own and is_state and omitted.read and omitted.changed
+    made = recording.variables[omitted.number]
+    is_state = "float" in made.dtype or is_count(made)
+    return made.maker is Owner.USER and is_state and omitted.read and omitted.changed
 
 
 def is_count(made: VariableMade) -> bool:
@@ -424,9 +423,8 @@ def is_count(made: VariableMade) -> bool:
 
 def reason_from_follow_ups(recording: Recording, number: int) -> Answers[Text | None]:
     """Returns what shows that the program goes on otherwise without the variable, None if nothing does."""
-    name = recording.name_of(number)
-    if recording.before:
-        value = value_at_stop(recording, number) or 0.0
+    name, value = recording.name_of(number), value_at_stop(recording, number)
+    if value is not None:
         again = FollowUp(
             recording, BeginWith(number, value), f"again with {name} as it was, {value:g}"
         )
@@ -446,8 +444,8 @@ def reason_from_follow_ups(recording: Recording, number: int) -> Answers[Text | 
 
 def counts_on(again: FollowUp, number: int) -> Answers[bool]:
     """Tells whether a program prints with the value that a count had what the whole run prints, and without it does not."""
-    run, made = again.recording, again.recording.variable(number)
-    if made is None or not is_count(made) or run.whole is None:
+    run = again.recording
+    if not is_count(run.variables[number]) or run.whole is None:
         return False
     other = yield again
     if other is None:
@@ -502,13 +500,12 @@ def made_again(recording: Recording, number: int) -> int | None:
 
     The program may make it before it loads, but not before it saves.
     """
-    old, loads = recording.variable(number), recording.of(Loaded)
-    if old is None or not loads:
+    old, loads = recording.variables[number], recording.of(Loaded)
+    if not loads:
         return None
-    filled = {each for load in loads for each in load.variables}
     saves = recording.of(Saved, until=loads[0])
     for made in recording.of(VariableMade, after=saves[-1] if saves else loads[0]):
-        is_whole = made.number not in recording.copies | filled
+        is_whole = made.number not in recording.copies | recording.loaded
         if is_whole and is_like(made, old) and is_read_first(recording, made.number, loads[0]):
             return made.number
     return None
@@ -516,8 +513,7 @@ def made_again(recording: Recording, number: int) -> int | None:
 
 def is_like(made: VariableMade, old: VariableMade) -> bool:
     alike = (made.shape, made.dtype, made.maker) == (old.shape, old.dtype, old.maker)
-    located = made.location and old.location
-    return bool(alike and located and same_statement(made.location[0], old.location[0]))
+    return alike and any(map(same_statement, made.location[:1], old.location))
 
 
 def is_read_first(recording: Recording, number: int, load: Loaded) -> bool:

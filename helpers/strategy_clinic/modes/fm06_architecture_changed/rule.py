@@ -28,7 +28,6 @@ from ...observer.events import (
     VariablesKept,
 )
 
-OF_ONE_LAYER = 2  # variables: a kernel and a bias
 LITERALS = ast.Constant, ast.Dict, ast.List
 
 
@@ -68,9 +67,9 @@ def is_left_random(recording: Recording, load: VariablesKept) -> bool:
     kept = set(load.kept)
     calls = recording.of(ModelCalled, after=load)
     called = any(kept & set(call.variables) for call in calls)
-    is_used = called or is_trained(recording, load)
-    is_last_layer = load.other_output and len(load.kept) <= max(load.filled, OF_ONE_LAYER)
-    return is_used and (not is_last_layer or recording.finished and not is_trained(recording, load))
+    if load.other_output:
+        return called and recording.finished and not is_trained(recording, load)
+    return called or is_trained(recording, load)
 
 
 def is_trained(recording: Recording, load: VariablesKept) -> bool:
@@ -90,28 +89,26 @@ def of_another_value(
 
 @blames("fm06")
 def architecture(recording: Recording, stack: Stack) -> Stack:
-    name, loads, _ = (
-        code_at(stack[0].path, stack[0].line).partition(".load_weights(") if stack else ("", "", "")
-    )
-    made = last_assignment(stack[0], name) if loads and name.isidentifier() else None
+    name = code_at(stack[0].path, stack[0].line).partition(".load_weights(")[0]
+    made = last_assignment(stack[0], name)
     return (from_default(made) or made, *stack) if made else from_literal(stack)
 
 
 def from_literal(stack: Stack) -> Stack:
     """Returns the line of this function in which a value that is used here was written down."""
-    for name in names_in(statement_at(stack[0])) if stack else ():
-        assigned = last_assignment(stack[0], name)
-        if assigned and isinstance(assigned_value(assigned), LITERALS):
-            return (assigned, *stack)
-        if default := from_default(assigned):
+    lines = [last_assignment(stack[0], name) for name in names_in(statement_at(stack[0]))]
+    for line in filter(None, lines):
+        if isinstance(assigned_value(line), LITERALS):
+            return (line, *stack)
+        if default := from_default(line):
             return (default, *stack)
     return stack
 
 
-def from_default(made: Frame | None) -> Frame | None:
+def from_default(made: Frame) -> Frame | None:
     """Returns where a function of this file that builds a model, called without arguments, has its numbers."""
-    call = assigned_value(made) if made else None
-    if made is None or not isinstance(call, ast.Call) or call.args or call.keywords:
+    call = assigned_value(made)
+    if not isinstance(call, ast.Call) or call.args or call.keywords:
         return None
     for function in functions_named(nodes_of_file(made.path), ast.unparse(call.func)):
         if any(isinstance(default, LITERALS) for default in function.args.defaults):

@@ -81,14 +81,11 @@ def rate_of_each_replica(recording: Recording) -> Iterator[Finding]:
         yield replace(observed("fm07", recording, changed_at, message, proof), fix=FROM_STEP)
 
 
-@reclassify("fm01", "fm07")
+@reclassify("fm01")
 def used_by_python(run: Recording, mode: str, raised: ExceptionRaised, stack: Stack) -> str:
     """Tells a value that Python or NumPy needs, such as an index, from one that a line of the program asks for."""
-    if mode != "fm01" or not stack:
-        return mode
-    is_asked = any(
-        not hasattr(builtins, each) and not hasattr(np, each) for each in called_at(stack[0])
-    )
+    called = [name for frame in stack[:1] for name in called_at(frame)]
+    is_asked = any(not hasattr(builtins, name) and not hasattr(np, name) for name in called)
     return mode if is_asked else "fm07"
 
 

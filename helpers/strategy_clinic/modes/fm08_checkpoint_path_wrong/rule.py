@@ -10,7 +10,7 @@ from ...examiner.blame import FILE_FUNCTIONS, called_at, from_argument
 from ...examiner.findings import Finding
 from ...examiner.moments import is_part, looks_for
 from ...examiner.options import Options, Origin, can_be_given, line_made_anew
-from ...examiner.recording import Recording, Role
+from ...examiner.recording import Recording
 from ...examiner.restarts import begins_from_zero, finding
 from ...examiner.rule import blames, names, observed, rule
 from ...observer.events import (
@@ -43,7 +43,7 @@ def restored_nothing(recording: Recording) -> Iterator[Finding]:
     saved = [save for save in recording.saves_before_start if save.kind is SaveKind.CHECKPOINT]
     for first in recording.of(CheckpointRestored)[:1]:
         same_object = all(save.made_at[:1] == first.made_at[:1] for save in saved)
-        sought = [each for each in recording.of(CheckpointSought, until=first) if not each.path]
+        sought = recording.of(CheckpointSought, until=first)
         is_given = (
             recording.before and sought and is_option(recording, recording.before, sought[-1])
         )
@@ -59,7 +59,7 @@ def sought_in_vain(recording: Recording) -> Iterator[Finding]:
         overlooked = overlooked_by(recording, sought)
         if not overlooked or not sought.location:
             continue
-        if is_prefix(sought.folder, overlooked.path) or not is_first_start(recording, sought):
+        if is_prefix(recording, sought, overlooked) or not is_first_start(recording, sought):
             message = f"no checkpoint is found in {sought.folder}, although this program has saved one near it"
             proof = f"{overlooked.path} was there"
             if overlooked.kind is not SaveKind.CHECKPOINT:
@@ -81,15 +81,15 @@ def overlooked_by(recording: Recording, sought: CheckpointSought) -> Saved | Non
     saves = [*recording.saves_before_start, *recording.of(Saved, until=sought)]
     if any(save.kind is SaveKind.CHECKPOINT for save in (*saves, *recording.of(Saved))):
         saves = [save for save in saves if save.kind is SaveKind.CHECKPOINT]
-    near = [save for save in saves if any(is_same(save.path, path) for path in sought.nearby)]
+    nearby = {*map(recording.absolute, sought.nearby)}
+    near = [save for save in saves if recording.absolute(save.path) in nearby]
     return near[-1] if near else None
 
 
-def is_prefix(folder: str, path: str) -> bool:
+def is_prefix(recording: Recording, sought: CheckpointSought, save: Saved) -> bool:
     """Tells whether a checkpoint is sought at what was given to `save`, to which its number is added."""
-    return bool(
-        re.fullmatch(rf"(.*{re.escape(os.sep)})?{re.escape(os.path.normpath(folder))}-\d+", path)
-    )
+    path, prefix = recording.absolute(save.path), recording.absolute(sought.folder)
+    return path.removeprefix(f"{prefix}-").isdecimal()
 
 
 def is_first_start(recording: Recording, sought: CheckpointSought) -> bool:
@@ -97,30 +97,14 @@ def is_first_start(recording: Recording, sought: CheckpointSought) -> bool:
 
     What it saves afterwards and loads again is no such file.
     """
-    folder = os.path.normpath(sought.folder)
-    later = recording.of(Saved, after=sought)
-    saved = {recording.absolute(save.path) for save in later}
-    loads = [
-        load
-        for load in recording.of(Loaded, after=sought)
-        if recording.absolute(load.path) not in saved
-    ]
+    folder = recording.absolute(sought.folder)
+    saved = {recording.absolute(save.path) for save in recording.of(Saved, after=sought)}
+    before = {recording.absolute(save.path) for save in recording.saves_before_start}
+    loaded = {recording.absolute(load.path) for load in recording.of(Loaded, after=sought)}
     found = [each for each in recording.of(CheckpointSought, after=sought) if each.path]
     restored = [each for each in recording.of(CheckpointRestored, after=sought) if each.path]
-    before = {recording.absolute(save.path) for save in recording.saves_before_start}
-    own = [
-        save
-        for save in later
-        if os.path.dirname(os.path.normpath(save.path)) == folder
-        and recording.absolute(save.path) not in before
-    ]
-    return bool(found or restored or loads or own)
-
-
-def is_same(one: str, other: str) -> bool:
-    """Tells whether two paths may name one file: a program gives some as they are and others from its folder on."""
-    one, other = os.path.normpath(one), os.path.normpath(other)
-    return one == other or one.endswith(f"{os.sep}{other}") or other.endswith(f"{os.sep}{one}")
+    own = [path for path in saved - before if os.path.dirname(path) == folder]
+    return bool(found or restored or loaded - saved or own)
 
 
 # What is sought at another place than the one where it is saved
@@ -128,11 +112,8 @@ def is_same(one: str, other: str) -> bool:
 
 @rule("fm08", explains_divergence=False)
 def begun_from_zero(run: Recording) -> Iterator[Finding]:
-    stopped, whole = run.before, run.whole
-    if run.role is not Role.RESTARTED or not run.finished or not stopped or not whole:
-        return
-    if stopped.of(Saved) and begins_from_zero(run, whole):
-        yield from sought_in_new_folder(run, stopped)
+    if run.before and run.whole and run.finished and begins_from_zero(run, run.whole):
+        yield from sought_in_new_folder(run, run.before)
 
 
 def sought_in_new_folder(run: Recording, stopped: Recording) -> Iterator[Finding]:
@@ -141,7 +122,7 @@ def sought_in_new_folder(run: Recording, stopped: Recording) -> Iterator[Finding
     for location, sought in sought_at_start(run).items():
         earlier = before.get(location, [])
         places = {stopped.absolute(place_of(each)) for each in earlier}
-        is_new = places and not places & {run.absolute(place_of(each)) for each in sought}
+        is_new = not places & {run.absolute(place_of(each)) for each in sought}
         saved = [
             save.path
             for save in stopped.of(Saved)
@@ -167,31 +148,26 @@ def is_option(run: Recording, stopped: Recording, sought: Sought) -> bool:
 
 
 def folders_used(frame: Frame) -> list[ast.expr]:
-    """Returns what a line gives to callbacks and functions that get the folder of checkpoints; else what its file gives them.
-
-    Of a line that calls a function of the program, what it gives to that.
-    """
-    here = blame.calls_in(blame.statement_at(frame))
-    managers = managers_among(here) or (managers_among(blame.calls_in_file(frame.path)))
-    return [each for call in managers or here for each in given_to(call)]
-
-
-def given_to(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(word.value for word in call.keywords)]
-
-
-def managers_among(calls: list[ast.Call]) -> list[ast.Call]:
-    return [each for each in calls if blame.called_name(each) in MANAGERS]
+    """Returns what a file gives to callbacks and functions that get the folder of checkpoints; else what the line gives."""
+    managers = [
+        call for call in blame.calls_in_file(frame.path) if blame.called_name(call) in MANAGERS
+    ]
+    calls = managers or blame.calls_in(blame.statement_at(frame))
+    return [
+        each for call in calls for each in (*call.args, *(word.value for word in call.keywords))
+    ]
 
 
 def sought_at_start(run: Recording) -> dict[Stack, list[Sought]]:
     """Returns by line what looks for checkpoints before the first save: callbacks that go on, and the program itself."""
     found: dict[Stack, list[Sought]] = {}
-    saves = run.of(Saved)
-    for each in run.of(CheckpointSought, until=saves[0]) if saves else run.of(CheckpointSought):
-        found.setdefault(each.location, []).append(each)
-    for looked in run.of(LookedFor, until=saves[0]) if saves else run.of(LookedFor):
-        if looked.location and "BackupAndRestore" in called_at(looked.location[0]):
+    first = next(iter(run.of(Saved)), None)
+    for sought in run.of(CheckpointSought, until=first):
+        found.setdefault(sought.location, []).append(sought)
+    for looked in run.of(LookedFor, until=first):
+        if "BackupAndRestore" in [
+            name for frame in looked.location[:1] for name in called_at(frame)
+        ]:
             found.setdefault(looked.location, []).append(looked)
     return {location: events for location, events in found.items() if location}
 
@@ -211,7 +187,7 @@ def saved_paths(*runs: Recording) -> set[str]:
 def missing_beside(run: Recording, raised: ExceptionRaised) -> bool:
     """Tells whether a second start asks for a file by the name of one that the program saves, in a folder where it saves none."""
     stopped, whole = run.before, run.whole
-    if not stopped or not whole or not whole.finished:
+    if not stopped or not whole:
         return False
     saved = saved_paths(stopped, whole, run)
     known = {os.path.basename(path) for path in saved}
@@ -225,18 +201,13 @@ def missing_files(run: Recording, raised: ExceptionRaised, *others: Recording) -
         return set()
     missing = {run.absolute(path) for path in PATH.findall(useful_line(raised.traceback))}
     moved = moved_paths(run, *others)
-    return {path for path in missing if not any(is_one(path, other) for other in moved)}
+    return {path for path in missing if not any(is_part(path, other) for other in moved)}
 
 
 def moved_paths(*runs: Recording) -> set[str]:
     """Returns the paths of files that a run has renamed or copied, before and after."""
     moves = [(run, moved) for run in runs for moved in run.of(FileMoved)]
     return {run.absolute(path) for run, moved in moves for path in (moved.source, moved.target)}
-
-
-def is_one(path: str, moved: str) -> bool:
-    """Tells whether a path is that of a file or folder that was moved, of a part of it, or of what it is a part of."""
-    return is_part(path, moved) or is_part(moved, path)
 
 
 @blames("fm08")

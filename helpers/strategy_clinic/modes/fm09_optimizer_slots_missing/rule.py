@@ -1,11 +1,13 @@
 """Checks fm09: a restore left an optimizer's variables as they were, since they did not exist when the file was saved."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
+from ...examiner.unfilled import save_of
 from ...observer.events import (
     CheckpointRestored,
     Ended,
@@ -23,15 +25,14 @@ ANEW = "save and load the optimizer with the weights, or make a new one where th
 
 @rule("fm09", explains_divergence=False)
 def slots_missing(recording: Recording) -> Iterator[Finding]:
-    saves = {save.path: save for save in recording.of(Saved)}
     for restored in recording.of(CheckpointRestored):
-        save = saves.get(restored.path) if restored.path else None
-        new = set(restored.variables) - set(save.variables) if save else set()
+        save = save_of(recording, restored)
+        if not save or not save.location or not restored.unmatched:
+            continue
+        new = {*restored.variables} - {*save.variables}
         slots = sorted(n for n in new if recording.maker_of(n) is Owner.OPTIMIZER)
-        stepped = [
-            each for each in restored.optimizers if each.steps and set(slots) & set(each.variables)
-        ]
-        if save and save.location and slots and stepped and restored.unmatched:
+        stepped = [each for each in restored.optimizers if each.steps and new & {*each.variables}]
+        if slots and stepped:
             yield observed(
                 "fm09",
                 recording,
@@ -48,10 +49,9 @@ def slots_of_the_training_before(recording: Recording) -> Iterator[Finding]:
     """Checks whether weights go back to what they were before all training, and the slots that they have got since stay."""
     updates = recording.of(GradientsApplied)
     saves = recording.of(Saved, until=updates[0]) if updates else []
-    for load in recording.of(Loaded):
-        save = next((each for each in saves if each.path == load.path and each.location), None)
-        states = trained_on(recording, load) if save else []
-        if save and states:
+    for load, save in itertools.product(recording.of(Loaded), saves):
+        states = trained_on(recording, load) if load.path == save.path and save.location else []
+        if states:
             slot = recording.name_of(states[0].variables[COUNT_AND_RATE])
             finding = observed(
                 "fm09",
@@ -68,8 +68,7 @@ def slots_of_the_training_before(recording: Recording) -> Iterator[Finding]:
 def trained_on(recording: Recording, load: Loaded) -> list[OptimizerState]:
     """Returns the optimizers that have trained before a load and train after it, and whose slots nothing has changed."""
     writes = recording.of(VariableWritten)
-    changed = {each.number for each in writes if each.writer in (Owner.USER, Owner.CHECKPOINT)}
-    changed |= recording.loaded
+    changed = recording.loaded | {each.number for each in writes if each.writer is Owner.USER}
     ended = recording.last(Ended)
     # One that the program has dropped since is not there at the end; its first update after the load is.
     later = {each.optimizer.variables[:1] for each in recording.of(GradientsApplied, after=load)}

@@ -35,7 +35,7 @@ def left_out(recording: Recording) -> Iterator[Finding]:
 @blames("fm10")
 def compiled_again(recording: Recording, stack: Stack) -> Stack:
     compiled = recording.last(UsedOptimizerCompiled)
-    if compiled and compiled.location:
+    if compiled:
         return compiled.location
     for made in recording.of(VariableMade):
         is_slot = made.maker is Owner.OPTIMIZER and made.shape and made.location
@@ -58,10 +58,6 @@ def from_unfreezing(stack: Stack) -> Stack:
     lines = [
         node.lineno
         for node in blame.nodes_of_file(stack[0].path, ast.Assign)
-        if node.lineno < stack[0].line
-        if isinstance(node.value, ast.Constant) and node.value.value is True
-        if any(
-            isinstance(each, ast.Attribute) and each.attr == "trainable" for each in node.targets
-        )
+        if node.lineno < stack[0].line and ast.unparse(node).endswith(".trainable = True")
     ]
     return (stack[0]._replace(line=max(lines)), *stack) if lines else stack

@@ -65,12 +65,9 @@ def changed_variables(recording: Recording) -> frozenset[int]:
     return recording.trained | recording.written | recording.loaded
 
 
-def empty_reads(recording: Recording) -> list[UnbuiltModelRead]:
-    return [each for each in recording.of(UnbuiltModelRead) if not each.variables]
-
-
 def last_empty(recording: Recording) -> UnbuiltModelRead | None:
-    return next(reversed(empty_reads(recording)), None)
+    empty = [each for each in recording.of(UnbuiltModelRead) if not each.variables]
+    return next(reversed(empty), None)
 
 
 @names("fm11")
