@@ -373,6 +373,10 @@ def test_a_numbered_file_that_is_replaced_by_a_later_state():
         {"saves": epochs(32, begin=2)},
         {"saves": epochs(16, 32)},
         {"saves": epochs(32, 48), "path": "pretrained.weights.h5"},
+        {
+            "saves": epochs(32, 48, name="best/w-{}.h5"),
+            "whole": epochs(16, 32, name="best/w-{}.h5"),
+        },
         {"saves": epochs(32), "whole": epochs(16)},
         {"saves": epochs(32, 48, begin=2), "whole": epochs(16, 32, 32)},
         {"saves": epochs(32), "whole": [*epochs(16, 32), SavedAgain("w-1.weights.h5", 24)]},
@@ -384,6 +388,7 @@ def test_a_numbered_file_that_is_replaced_by_a_later_state():
         "it goes on with the number",
         "the same state again",
         "another file is loaded",
+        "files in another folder than the one that it loads",
         "no other number",
         "it goes on with the number, and the last save is one more of the same state",
         "a file that is replaced anyway",
@@ -394,6 +399,34 @@ def test_a_numbered_file_that_is_replaced_by_a_later_state():
 )
 def test_a_file_that_is_rightly_written_again(arguments):
     assert gone_on(**arguments) == []
+
+
+# A checkpoint of other things
+
+
+def gone_on_as_made(first=1.0, loads=0, held=(9,), kind=SaveKind.CHECKPOINT):
+    """What is found if a restart begins with this value of the one weight that it trains, and loads before or after that."""
+    made = variable(1), updated(trains=(1,))
+    begins = [StepEnded(1, (), values({1: [value]}), (), ()) for value in (1.0, first)]
+    whole = run(*made, begins[0], saved(held=held, kind=kind))
+    killed = run(*made, begins[0], saved(held=held, kind=kind), role=Role.STOPPED)
+    events = [begins[1]]
+    events.insert(loads, loaded(variables=(9,)))
+    fields = {"role": Role.RESTARTED, "before": killed, "whole": whole, "moment": Moment.AFTER}
+    return modes(run(*made, *events, **fields))
+
+
+def test_a_checkpoint_that_has_none_of_the_trained_weights():
+    assert gone_on_as_made() == [("fm05", 20)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"first": 0.5}, {"loads": 1}, {"held": (1, 9)}, {"kind": SaveKind.ARRAYS}],
+    ids=["filled from another file", "loaded for another purpose later", "held", "no checkpoint"],
+)
+def test_a_restart_that_does_not_begin_with_weights_as_they_were_made(changes):
+    assert "fm05" not in dict(gone_on_as_made(**changes))
 
 
 # A checkpoint without the model

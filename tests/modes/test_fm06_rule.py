@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from recorded import LINE, OTHER, found, loaded, modes, run, stack, updated, written
-from strategy_clinic.observer.events import ExceptionRaised, ModelCalled, VariablesKept
+from strategy_clinic.observer.events import ExceptionRaised, ModelCalled, Outcome, VariablesKept
 
 TEXT = "ValueError: Weight expects shape (3, 8). Received saved weight with shape (3, 4)"
 PROGRAM = """\
@@ -22,6 +22,8 @@ def main(path):
     load(path, model)
     loaded = load_model()
     load(path, loaded)
+    model = make_model(9)
+    model.load_weights(path)
 
 
 def make_model(units=8):
@@ -31,7 +33,7 @@ def make_model(units=8):
 
 @pytest.mark.parametrize(
     "line, blamed",
-    [(4, 3), (5, 2), (6, 6), (7, 7), (9, 9), (11, 17), (12, 17), (14, 14)],
+    [(4, 3), (5, 2), (6, 6), (7, 7), (9, 9), (11, 19), (12, 19), (14, 14), (16, 15)],
     ids=[
         "the model that was built for it",
         "the number that was written down",
@@ -41,6 +43,7 @@ def make_model(units=8):
         "a function that builds it with a number by default",
         "the same, and the model is given to a function",
         "a function of another file",
+        "a number that the function is given",
     ],
 )
 def test_weights_of_another_architecture(tmp_path, line, blamed):
@@ -115,6 +118,11 @@ def test_a_load_that_fills_a_part(events):
         [replace(KEPT, filled=2, skipped=True), TRAINED],
         [replace(SKIPPED, other_output=True), CALLED, TRAINED],
         [SKIPPED],
+        [
+            replace(SKIPPED, other_output=True),
+            CALLED,
+            ExceptionRaised(LINE, "OSError", "no data", ()),
+        ],
         [replace(SKIPPED, skipped=False), CALLED],
         [KEPT, written(number=1)],
         [KEPT, loaded(variables=(1, 2))],
@@ -124,6 +132,7 @@ def test_a_load_that_fills_a_part(events):
         "a head of another task, which is trained",
         "a head with another number of classes, which is trained",
         "not used",
+        "a program that raises before it trains the head",
         "the file has nothing for it",
         "set by the program",
         "loaded from another file",
@@ -131,7 +140,8 @@ def test_a_load_that_fills_a_part(events):
     ],
 )
 def test_a_load_that_rightly_fills_a_part(events):
-    assert modes(run(*events)) == []
+    raises = isinstance(events[-1], ExceptionRaised)
+    assert modes(run(*events, outcome=Outcome.RAISED if raises else Outcome.FINISHED)) == []
 
 
 def test_a_restore_that_says_that_it_is_partial(tmp_path):

@@ -66,3 +66,5 @@ def test_models_of_which_some_layers_are_trained_and_that_are_right(events):
 def test_a_sum_over_no_variables(error, text, before, expected):
     raised = ExceptionRaised(OTHER, error, f"{error}: {text}", ())
     assert modes(run(*before, raised, outcome=Outcome.RAISED)) == expected
+    other = replace(raised, traceback=f"{error}: my own words")
+    assert modes(run(*before, other, outcome=Outcome.RAISED)) == []

@@ -4,13 +4,12 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeGuard
 
 from ...examiner.blame import (
     UPDATES,
     called_at,
-    called_name,
     calls_in,
+    from_parting,
     loop_around,
     nodes_of_file,
     spans,
@@ -79,11 +78,7 @@ def trained_together(recording: Recording) -> Steps:
 
 def is_another_layer(recording: Recording, copied: WeightsCopied) -> bool:
     """Tells whether a layer made from a configuration is the next one, or one of several; its seeds give equal weights."""
-    copies = {
-        each.target
-        for each in recording.of(WeightsCopied)
-        if each.function == FROM_CONFIG and each.source == copied.source
-    }
+    copies = {each.target for each in recording.of(WeightsCopied) if each.source == copied.source}
     apart = {each.target for each in recording.of(CalledApart)}
     apart -= {each.target for each in recording.of(CalledInTurn)}
     return copied.function == FROM_CONFIG and (len(copies) > 1 or copied.target not in apart)
@@ -158,8 +153,8 @@ def moved(recording: Recording, clone: WeightsCopied) -> Iterator[Shown]:
     shares = [each.share for each in recording.of(CopyMoved) if each.target == clone.target]
     if shares and shares[0] <= MOST_MOVED and not loaded(recording) & {*clone.target}:
         writes = recording.of(VariableWritten, after=clone)
-        lines = [each for each in writes if each.number in clone.target and each.location]
-        place = line_of(lines[0].location if lines else (), "a later line")
+        lines = (each.location for each in writes if each.number in clone.target)
+        place = line_of(next(lines, ()), "a later line")
         follows = f" lets it follow the original by {shares[0]:.0%} in a step"
         yield "the clone begins with random ones", GIVE_WEIGHTS, (place, follows)
 
@@ -173,9 +168,7 @@ def clone_in_place_of_its_source(recording: Recording) -> Iterator[Finding]:
     for clone in recording.of(WeightsCopied):
         pairs = zip(clone.source, clone.target)
         meant = {own: original for original, own in pairs if own in asked - connected}
-        is_mistaken = (
-            meant and not {*meant.values()} & asked and not is_changed_by_program(recording, clone)
-        )
+        is_mistaken = not {*meant.values()} & asked and not is_changed_by_program(recording, clone)
         called = [each for each in recording.of(CopyCalled) if {*each.target} == {*clone.target}]
         updates = [
             update
@@ -225,16 +218,13 @@ def one_object_under_two_names(recording: Recording) -> Iterator[Finding]:
 def copied_names(frame: Frame) -> tuple[str, str] | None:
     """Returns the names in `x.set_weights(y.get_weights())` on a line, if they differ."""
     for call in calls_in(statement_at(frame)):
-        taken = call.args[0] if called_name(call) == "set_weights" and call.args else None
-        if isinstance(taken, ast.Call) and called_name(taken) == "get_weights":
-            pair = [ast.unparse(each.func.value) for each in (call, taken) if is_method(each.func)]
-            if len({*pair}) == 2:
-                return pair[0], pair[1]
+        match call:
+            case ast.Call(
+                func=ast.Attribute(value=target, attr="set_weights"),
+                args=[ast.Call(func=ast.Attribute(value=source, attr="get_weights"))],
+            ) if ast.unparse(target) != ast.unparse(source):
+                return ast.unparse(target), ast.unparse(source)
     return None
-
-
-def is_method(function: ast.expr) -> TypeGuard[ast.Attribute]:
-    return isinstance(function, ast.Attribute)
 
 
 def line_that_shares(frame: Frame, one: str, other: str) -> Frame:
@@ -259,25 +249,19 @@ def random_model_used(recording: Recording) -> Iterator[Finding]:
         alike = [each for each in calls if is_alike(recording, each.variables, used.variables)]
         others = [each for each in alike if is_trained(recording, each.variables, used)]
         is_random = used.trainable and not is_given_values(recording, used.trainable)
-        location = apart_from(used.made_at, others[0].made_at) if others else ()
-        if location and is_random and not uses_any(recording, alike):
+        made_at = [each.made_at for each in others[:1] if each.made_at != used.made_at]
+        is_apart = bool(used.made_at and made_at)
+        if is_apart and is_random and not uses_any(recording, alike):
             finding = observed(
                 "fm14",
                 recording,
-                location,
+                from_parting(used.made_at, made_at),
                 "this model keeps the random weights that it was made with: nothing trains, loads or copies them",
                 line_of(used.location, "a later line"),
                 " uses it, while another model of the same shapes was trained and is not used",
             )
             yield replace(finding, fix="give it the weights of the model that was trained")
             return
-
-
-def apart_from(made_at: Stack, other: Stack) -> Stack:
-    """Returns where a model was made, without the function that made the other one, too."""
-    while made_at and other and made_at[0] == other[0]:
-        made_at, other = made_at[1:], other[1:]
-    return made_at
 
 
 def is_alike(recording: Recording, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -315,7 +299,7 @@ def has_learnt(recording: Recording, clone: WeightsCopied) -> bool:
         if write.writer is Owner.OPTIMIZER
     ]
     loaded = [each for load in recording.of(Loaded, until=clone) for each in load.variables]
-    return bool(source & {*by_optimizer, *loaded}) and not source & set(clone.target)
+    return bool(source & {*by_optimizer, *loaded})
 
 
 def is_filled(recording: Recording, clone: WeightsCopied) -> bool:
@@ -337,7 +321,9 @@ def uses_in_training(
 
 def is_in_step(call: Stack, update: Stack) -> bool:
     """Tells whether a call was made from the line of an update, as in `fit`, or from the same step of a program's loop."""
-    return bool(update) and any(frame == update[0] or in_loop(frame, update[0]) for frame in call)
+    return any(
+        frame == updating or in_loop(frame, updating) for updating in update[:1] for frame in call
+    )
 
 
 def in_loop(frame: Frame, update: Frame) -> bool:

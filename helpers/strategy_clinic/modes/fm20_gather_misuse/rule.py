@@ -12,10 +12,9 @@ SUMS = {*blame.SUMS, *blame.MEANS, "add_n"}
 
 @blames("fm20")
 def end_of_step(recording: Recording, stack: Stack) -> Stack:
-    if stack and is_added_up(stack[0]):
+    if is_added_up(stack[0]):
         return stack
-    found = blame.from_return(stack)
-    return blame.from_return(blame.into_called(stack)) if found == stack else found
+    return blame.from_return(blame.into_called(stack))
 
 
 def is_added_up(frame: Frame) -> bool:

@@ -59,24 +59,16 @@ def is_read_in_step(recording: Recording) -> bool:
 def growth(one: Recording, other: Recording) -> Iterator[Finding]:
     """Returns that a step takes in more examples on more replicas, if a function makes their datasets."""
     few, many = one.replicas, other.replicas
-    # As the functions make batches: the first dimension of what is taken may be time.
-    examples, more = in_functions(one), in_functions(other)
-    if not examples or not more:
-        examples, more = one.examples, other.examples
     made = other.last(DatasetFromFunction)
-    if made is None or not examples or not more or examples == more:
+    if made is None or not one.examples or one.examples == other.examples:
         return
-    batched = [each for each in other.batched_in_functions if each.location]
-    inside = [each.location for each in batched if each.size * many == more]
-    message = f"each replica takes a whole batch: a step has {examples} examples on {counted(few, 'device')} and {more} on {many}"
+    message = (
+        f"each replica takes a whole batch: a step has {one.examples} examples on {counted(few, 'device')} "
+        f"and {other.examples} on {many}"
+    )
+    inside = [each.location for each in other.batched_in_functions]
     location = blame.from_batches(inside[-1] if inside else made.location)
     yield compared("fm21", (few, many), location, message)
-
-
-def in_functions(recording: Recording) -> int:
-    """Returns the examples in a step by the batches of the functions that make datasets; 0 if these are not known."""
-    sizes = [each.size for each in recording.batched_in_functions[-1:]]
-    return recording.processes * recording.replicas * sum(sizes)
 
 
 @rule_of_runs("fm21")
@@ -119,13 +111,13 @@ def batch_shrinks(runs: Runs) -> Iterator[Finding]:
 def is_divided(run: Recording) -> bool:
     """Tells whether a run divides its batches, by a number of replicas that it has read."""
     read = run.of(ReplicaCountRead) and not run.of(DatasetFromFunction)
-    return bool(read and run.trained and run.examples)
+    return bool(read and run.trained)
 
 
 @rule_of_runs("fm21")
 def part_is_left_out(runs: Runs) -> Iterator[Finding]:
     """Checks whether the examples are divided into a part for each replica, while each process makes one dataset."""
-    pair = least_and_most(runs.whole, lambda each: not each.task and each.trained)
+    pair = least_and_most(runs.whole, lambda each: not each.task)
     if pair is None or not pair[1].of(DatasetFromFunction):
         return
     seen, (few, many) = [*map(shards_of, pair)], (each.replicas for each in pair)

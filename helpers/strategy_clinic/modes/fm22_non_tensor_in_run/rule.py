@@ -34,8 +34,7 @@ def end_of_step(recording: Recording, stack: Stack) -> Stack:
     if raised and VARIABLE.search(text):
         return raised.location  # outside of the function that is traced
     if AT_CALL.search(text):
-        return stack if "run" in blame.called_at(stack[0]) else blame.into_called(stack)
+        return blame.into_called(stack)
     if GIVEN.search(text):
         return stack
-    found = blame.from_return(stack)
-    return blame.from_return(blame.into_called(stack)) if found == stack else found
+    return blame.from_return(blame.into_called(stack))

@@ -24,7 +24,7 @@ OF_PART = {*SUMS, "count_nonzero", "shape", "size"}  # over the part of a replic
 @rule("fm23")
 def written_by_replicas(recording: Recording) -> Iterator[Finding]:
     for number, write in recording.written_outside.items():
-        if write.location and adds_part(write.location[0]):
+        if any(map(adds_part, write.location[:1])):
             continue
         yield observed(
             "fm23",
@@ -53,18 +53,15 @@ def optimizer_outside_scope(recording: Recording) -> Iterator[Finding]:
 
 def adds_part(frame: Frame) -> bool:
     """Tells whether a line adds a sum over the part of a replica: all replicas together add what one device adds alone."""
-    added = [
-        call.args[0]
-        for call in calls_in(statement_at(frame))
-        if called_name(call) == "assign_add" and call.args
-    ]
+    calls = [each for each in calls_in(statement_at(frame)) if called_name(each) == "assign_add"]
+    added = [value for call in calls for value in call.args[:1]]
     return bool(added) and all(is_sum(assigned_to(frame, value)) for value in added)
 
 
 def assigned_to(frame: Frame, value: ast.expr) -> ast.expr:
     """Returns what a name was given last, or else the value itself."""
     name = value.id if isinstance(value, ast.Name) else ""
-    return (assigned_value(last_assignment(frame, name)) if name else None) or value
+    return assigned_value(last_assignment(frame, name)) or value
 
 
 def is_sum(value: ast.expr) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...examiner.blame import from_factory
+from ...examiner.blame import from_factory, from_parting
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, line_of, observed, reclassify, rule
@@ -26,7 +26,7 @@ def loaded_outside(recording: Recording) -> Iterator[Finding]:
         if load.in_scope or load.replicas < 2 or not load.location:
             continue
         single = single_in(recording, load)
-        is_fault = single and not is_meant(recording, load) and is_trained(recording, load)
+        is_fault = not is_meant(recording, load) and is_trained(recording, load)
         if is_fault and was_distributed(recording, load):
             message = (
                 f"loaded outside the scope: all of its {len(single)} variables are on one device"
@@ -68,14 +68,13 @@ def made_outside(recording: Recording) -> Iterator[Finding]:
     if not any(map(recording.is_distributed, recording.trained)):
         return
     for call in recording.of(ModelCalled):
-        made = [recording.variable(number) for number in call.variables]
-        own = [each for each in made if each and each.maker is Owner.LAYER and each.location]
-        single = [each for each in own if not recording.is_distributed(each.number)]
+        own = [each for each in call.variables if recording.maker_of(each) is Owner.LAYER]
+        single = [each for each in own if not recording.is_distributed(each)]
         if call.replicas > 1 and single and single == own and is_only_read(recording, call):
             yield observed(
                 "fm25",
                 recording,
-                from_own_line(recording, single[0].location),
+                from_own_line(recording, recording.location_of(single[0])),
                 f"this model was made outside the scope: all of its {len(single)} variables are on one device",
                 f"{call.replicas} replicas read them there at ",
                 line_of(call.location, "a step"),
@@ -85,15 +84,8 @@ def made_outside(recording: Recording) -> Iterator[Finding]:
 
 def from_own_line(recording: Recording, stack: Stack) -> Stack:
     """Returns the frames from the one on that made no distributed model: functions that make models make them in a scope, too."""
-    shared = {
-        frame
-        for made in recording.of(VariableMade)
-        if recording.is_distributed(made.number)
-        for frame in made.location
-    }
-    while len(stack) > 1 and stack[0] in shared:
-        stack = stack[1:]
-    return from_factory(stack)
+    made = [each for each in recording.of(VariableMade) if recording.is_distributed(each.number)]
+    return from_factory(from_parting(stack, [each.location for each in made]))
 
 
 def is_only_read(recording: Recording, call: ModelCalled) -> bool:
@@ -118,11 +110,9 @@ def line_of_load(recording: Recording, stack: Stack) -> Stack:
 
 def load_of_all_outside(recording: Recording) -> Loaded | None:
     """Returns the load outside the scope that made all weights on one device since there is a strategy."""
-    strategy = recording.last(StrategyMade)
-    made = recording.of(VariableMade, after=strategy) if strategy else []
     outside = {
         each.number
-        for each in made
+        for each in recording.of(VariableMade, after=recording.last(StrategyMade))
         if each.maker in (Owner.LAYER, Owner.CHECKPOINT)
         if not each.copies and each.number not in recording.copies
     }

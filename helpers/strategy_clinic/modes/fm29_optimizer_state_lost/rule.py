@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from ...examiner.blame import called_at, from_caller, from_contents, from_decision
+from ...examiner.blame import called_at, from_caller, from_contents, from_decision, from_parting
 from ...examiner.findings import Finding, Location, Text
 from ...examiner.history import first_updates, loads_of, saves_to, updates_of
 from ...examiner.printed import program_files
@@ -84,7 +84,7 @@ def made_from_configuration(recording: Recording) -> Iterator[Finding]:
             continue
         old, new = trained[-1], updates[0].optimizer
         made_at = recording.location_of(min(new.variables, default=0))
-        is_made = bool(made_at) and bool(FROM_CONFIGURATION & {*called_at(made_at[0])})
+        is_made = FROM_CONFIGURATION & {name for each in made_at[:1] for name in called_at(each)}
         is_alike = is_same_kind(old, new) and old.learning_rate == new.learning_rate
         if is_made and old.steps and not new.steps and is_alike:
             message = f"a configuration has no moments: a new optimizer replaces the one that was at step {old.steps}"
@@ -199,16 +199,10 @@ def line_to_blame(recording: Recording, load: Loaded, new: OptimizerState, made_
     made = recording.variable(min(new.variables, default=0))
     if made and made.location and trained and trained <= of_file:
         filled_at = recording.location_of(min(filled, default=0))
+        # The program has made the optimizer that the file filled beside the one that it uses.
         is_beside = recording.is_before(made, load) and filled_at[:1] != load.location[:1]
-        return (kept_instead(filled_at, made.location) if is_beside else ()) or made.location
+        return (from_parting(filled_at, [made.location]) if is_beside else ()) or made.location
     return saved_at(recording, load, made_at) or from_decision(load.location, (load.function,))
-
-
-def kept_instead(filled_at: Stack, used_at: Stack) -> Stack:
-    """Returns where the optimizer was made that the file filled, if the program made it beside the one that it uses."""
-    while filled_at and used_at and filled_at[0] == used_at[0]:
-        filled_at, used_at = filled_at[1:], used_at[1:]
-    return filled_at
 
 
 def saved_at(recording: Recording, load: Loaded, optimizer_at: Stack) -> Stack:
