@@ -9,7 +9,7 @@ from ...examiner.printed import is_through_last_batch, printed_difference, sourc
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import Runs, Steps, compared, observed, reclassify, rule, rule_of_runs
 from ...examiner.suspects import Side, Suspect, begins_late, gradient_line, is_fit
-from ...observer.events import BatchTaken, ExceptionRaised, Frame, MeanReduced, Stack
+from ...observer.events import BatchTaken, ExceptionRaised, MeanReduced, Stack
 from ...observer.replacements import Replacement
 
 SAME = 1e-6  # relative
@@ -24,15 +24,13 @@ def mean_of_means(recording: Recording) -> Steps:
             recording, ShowMeans(), "with the numbers told that are reduced in graphs"
         )
         means += shown.of(MeanReduced) if shown else []
-    reported: set[Frame] = set()
     for mean in means:
-        if mean.values and mean.location and mean.location[0] not in reported:
+        if mean.values and mean.location:
             plain = sum(mean.values) / len(mean.values)
             right = mean_of_examples(mean)
             if not abs(plain - right) <= SAME * (
                 1 + abs(right)
             ):  # `not`, since NaN is no number that is near
-                reported.add(mean.location[0])
                 sizes = " and ".join(map(str, mean.sizes))
                 message = f"a mean of means: the replicas had {sizes} examples, and count the same"
                 proof = f"it is {plain:.6g}, and {right:.6g} if every example counts the same"
