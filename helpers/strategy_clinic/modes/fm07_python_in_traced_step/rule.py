@@ -81,7 +81,7 @@ def rate_of_each_replica(recording: Recording) -> Iterator[Finding]:
         yield replace(observed("fm07", recording, changed_at, message, proof), fix=FROM_STEP)
 
 
-@reclassify("fm01")
+@reclassify("fm01", "fm07")
 def used_by_python(run: Recording, mode: str, raised: ExceptionRaised, stack: Stack) -> str:
     """Tells a value that Python or NumPy needs, such as an index, from one that a line of the program asks for."""
     called = [name for frame in stack[:1] for name in called_at(frame)]
