@@ -25,7 +25,7 @@ from ...observer.events import (
 
 # Operations without a derivative.
 ENDS = {"round", "rint", "floor", "ceil", "argmax", "numpy_function", "stop_gradient"}
-MAY_END = {"cast"}  # most casts are to floats
+MAY_END = ENDS | {"cast"}  # most casts are to floats
 MOST_TRIED = 3  # variables of a recording, with which it is run again
 OTHER_VALUE = 0.5
 
@@ -80,12 +80,12 @@ def candidates(recording: Recording) -> list[tuple[int, GradientComputed]]:
     """Returns the variables of layers that got no gradient where others did, though nobody stops it or writes to them."""
     read = {each.number for each in recording.of(VariableRead)}
     stopped = {number for each in recording.of(GradientComputed) for number in each.stopped}
-    filtered = [update for update in recording.of(GradientsApplied) if not update.missing]
+    applied = {update.gradients for update in recording.of(GradientsApplied)}
     found = {
         number: computed
         for computed in reversed(recording.of(GradientComputed))
         for number in computed.disconnected
-        if any(update.gradients == computed.total - computed.missing for update in filtered)
+        if computed.total - computed.missing in applied
     }
     return [
         (number, computed)
@@ -105,8 +105,7 @@ def kernels_first(recording: Recording, number: int) -> tuple[bool, int]:
 
 def from_cut(stack: Stack) -> Stack:
     """Returns the only line of the file with an operation that has no derivative, or else the one of the gradient."""
-    calls = blame.calls_in_file(stack[0].path)
-    lines = {*lines_of(calls, ENDS)} or {*lines_of(calls, MAY_END)}
+    lines = {*lines_of(blame.calls_in_file(stack[0].path), ENDS)}
     return (stack[0]._replace(line=lines.pop()), *stack) if len(lines) == 1 else stack
 
 
@@ -117,12 +116,13 @@ def lines_of(calls: Sequence[ast.Call], names: Collection[str]) -> list[int]:
 @blames("fm34")
 def loss_without_gradient(recording: Recording, stack: Stack) -> Stack:
     located = recording.last_incomplete_gradient or stack
-    if located and "fit" in blame.called_at(located[0]):
-        return line_of_stop(recording, located) or (*line_of_loss(recording), *located)
-    differentiated = [blame.argument_name(frame, ("gradient",)) for frame in located[:1]]
+    if stop := line_of_stop(recording, located):
+        return stop
+    if "fit" in blame.called_at(located[0]):
+        return (*line_of_loss(recording), *located)
+    differentiated = [blame.argument_name(located[0], ("gradient",))]
     return (
-        line_of_stop(recording, located)
-        or blame.from_leading(
+        blame.from_leading(
             located, differentiated, lambda value: any(lines_of(blame.calls_in(value), ENDS))
         )
         or call_outside_tape(recording, located)
@@ -132,10 +132,9 @@ def loss_without_gradient(recording: Recording, stack: Stack) -> Stack:
 
 def line_of_stop(recording: Recording, stack: Stack) -> Stack:
     """Returns the only line that ends all gradients of what is differentiated here; nothing if others are missing, too."""
-    computed = recording.of(GradientComputed)
-    here = [each for each in computed if each.location[:1] == stack[:1] and each.missing][-1:]
-    is_stopped = any(each.stopped == each.disconnected for each in here)
-    is_whole = is_stopped or any(each.missing == each.total and not each.stopped for each in here)
+    last = [each for each in recording.of(GradientComputed) if each.missing][-1:]
+    is_stopped = any(each.stopped == each.disconnected for each in last)
+    is_whole = is_stopped or any(each.missing == each.total for each in last)
     loss = loss_at(recording, stack) if is_whole else None
     found = (loss.cuts() if is_stopped else loss.ends()) if loss else []
     cuts = [each.location for each in found if each.location]
@@ -144,8 +143,7 @@ def line_of_stop(recording: Recording, stack: Stack) -> Stack:
 
 def call_outside_tape(recording: Recording, stack: Stack) -> Stack:
     """Returns the last call of a model in the function of this line that none of its tapes sees; nothing if one sees a call."""
-    function = blame.function_at(stack[0]) if stack else None
-    tapes = [each for each in ast.walk(function) if is_tape(each)] if function else []
+    tapes = [each for each in blame.nodes_under(blame.function_at(stack[0])) if is_tape(each)]
     frames = [frame for each in recording.of(ModelCalled) for frame in each.location]
     calls = [frame for frame in frames if tapes and frame.scope == stack[0].scope]
     if any(blame.spans(tape, frame.line) for frame in calls for tape in tapes):
@@ -155,9 +153,7 @@ def call_outside_tape(recording: Recording, stack: Stack) -> Stack:
 
 def is_tape(node: ast.AST) -> TypeGuard[ast.With]:
     return isinstance(node, ast.With) and any(
-        isinstance(each.context_expr, ast.Call)
-        and blame.called_name(each.context_expr) == "GradientTape"
-        for each in node.items
+        "GradientTape" in ast.unparse(each) for each in node.items
     )
 
 
@@ -167,5 +163,5 @@ def line_of_loss(recording: Recording) -> Stack:
     return tuple(
         loss._replace(line=line)
         for loss in losses
-        for line in lines_of(blame.calls_in(blame.function_defined(loss)), ENDS | MAY_END)
+        for line in lines_of(blame.calls_in(blame.function_defined(loss)), MAY_END)
     )[:1]
