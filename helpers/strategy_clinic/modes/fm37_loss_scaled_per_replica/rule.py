@@ -87,7 +87,7 @@ def scaled_loss(runs: Runs) -> Steps:
         divergences = [each for each in runs.divergences if (each.one, each.other) == pair.watched]
         if divergences and not shown:
             replaced = yield from without_expected(pair, divergences[0])
-            shown = (yield from scaling(replaced)) if replaced else None
+            shown = yield from scaling(replaced)
             shown = shown or (yield from growing_part(replaced or pair))
         if shown:
             yield found(pair, divergences, *shown)
@@ -116,22 +116,22 @@ def scaling_without_clipping(pair: Pair) -> Answers[Shown | None]:
     if not clips:
         return None
     replaced = yield from with_replacements(pair, clips, "without clipping")
-    return (yield from scaling(replaced)) if replaced else None
+    return (yield from scaling(replaced))
 
 
-def scaling(pair: Pair) -> Answers[Shown | None]:
+def scaling(pair: Pair | None) -> Answers[Shown | None]:
     """Returns what shows that all of a loss, or a penalty in it, is scaled otherwise on more devices."""
-    loss, few, many = line_of_loss(pair), pair.one.replicas, pair.other.replicas
-    if not loss or pair.is_clipped:
+    if pair is None or pair.is_clipped or not (loss := line_of_loss(pair)):
         return None
+    few, many = pair.one.replicas, pair.other.replicas
     on_many = f"on {many} devices, with the same examples"
     for factor in (many / few, few / many):
         what = scaled_by(pair, factor)
         if what and (yield from is_repeated(scaled_by, pair, factor)):
-            if factor > 1 and (sums := line_of_sum(pair)):
-                why = "they are added up here, and the optimizer adds them up again"
-                return sums, f"{what} {on_many}: {why}", NO_SUM
             if factor > 1:
+                if sums := line_of_sum(pair):
+                    why = "they are added up here, and the optimizer adds them up again"
+                    return sums, f"{what} {on_many}: {why}", NO_SUM
                 return mean_of_part(pair) or loss, f"{what} {on_many}: each divides by its own part"
             why = "the loss is divided by the number of replicas once too often"
             if own := divided_again(pair):
@@ -161,9 +161,11 @@ def growing_part(pair: Pair) -> Answers[Shown | None]:
         return None
     counts = f"{one.replicas}, {other.replicas} and {third.replicas} devices"
     message = f"on {counts}, with the same examples, a part of the first update"
-    if why == GROWS and (added := only_penalty(pair)):
-        return added, f"{message} {ADDS}", SHARE
-    return (why == GROWS and only_mean(pair)) or loss, f"{message} {why}"
+    if why == GROWS:
+        if added := only_penalty(pair):
+            return added, f"{message} {ADDS}", SHARE
+        loss = only_mean(pair) or loss
+    return loss, f"{message} {why}"
 
 
 def differs_with_same_parts(pair: Pair) -> Answers[bool]:
@@ -186,8 +188,7 @@ def with_replacements(
     pair: Pair, replacements: frozenset[Replacement], words: str
 ) -> Answers[Pair | None]:
     both = yield from both_replaced(*pair.watched, Replace(replacements), words)
-    is_same = both and is_same_training(*both) and pair.training in trainings_of(*both)
-    return Pair(*both, pair.training, pair.watched, replacements) if both and is_same else None
+    return Pair(*both, pair.training, pair.watched, replacements) if both else None
 
 
 def growth_in_words(pair: Pair, third: Recording) -> str:
@@ -222,12 +223,8 @@ def mean_of_part(pair: Pair) -> Stack:
 
 def chosen(stack: Stack) -> Stack:
     """Returns the line that chose the function which a line calls, if its functions, or its object, were given that."""
-    around = blame.functions_around(stack[0])
-    given = {name for each in around for name in blame.parameters(each)} & {
-        *blame.called_at(stack[0])
-    }
     kept = blame.attribute_called(stack[0])
-    return (kept, *stack) if kept else blame.from_choice(stack) if given else stack
+    return (kept, *stack) if kept else blame.from_choice(stack)
 
 
 def only_mean(pair: Pair) -> Stack:
@@ -245,8 +242,8 @@ def other_number(pair: Pair) -> Stack:
 
 def divided_again(pair: Pair) -> Stack:
     """Returns the line of a loss that makes one number of a part by itself, where Keras divides that by the replicas."""
-    loss, number = traced_loss(pair), other_number(pair)
-    if not loss or not number or number[:1] != loss.location[:1]:
+    loss = traced_loss(pair)
+    if not loss or other_number(pair)[:1] != loss.location[:1]:
         return ()
     return next((each.location for each in loss.written(loss.reductions)), ())
 
@@ -300,9 +297,8 @@ def line_of_sum(pair: Pair) -> Stack:
 
 
 def adds_up(call: ast.Call) -> bool:
-    """Tells whether a call adds up the gradients of all replicas, which are named so, as by `all_reduce("SUM", gradients)`."""
-    text = ast.unparse(call)
-    return blame.called_name(call) == "all_reduce" and "SUM" in text and "grad" in text
+    """Tells whether a call reduces the gradients of all replicas, which are named so, as `all_reduce("SUM", gradients)`."""
+    return blame.called_name(call) == "all_reduce" and "grad" in ast.unparse(call)
 
 
 def found(
@@ -311,8 +307,7 @@ def found(
     counts = pair.one.replicas, pair.other.replicas
     step = step_name(pair.training, 1)
     proof = str(seen[0]) if seen else "compared {} and {} devices, in ".format(*counts) + step
-    finding = compared("fm37", counts, location, message, proof)
-    return replace(finding, fix=fix) if fix else finding
+    return replace(compared("fm37", counts, location, message, proof), fix=fix)
 
 
 def is_repeated(shows: Callable[..., object], pair: Pair, *against: Any) -> Answers[bool]:
