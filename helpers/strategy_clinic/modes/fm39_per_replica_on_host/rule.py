@@ -1,6 +1,5 @@
 """Checks fm39: a mean of shares is printed. Blames the line that gives a value of all replicas to what takes one value."""
 
-import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,6 +15,7 @@ from ...examiner.blame import (
     last_assignment,
     names_in,
     nodes_of_file,
+    returns_in,
     statement_at,
 )
 from ...examiner.printed import (
@@ -38,8 +38,7 @@ REDUCE = (
 def share_is_printed(runs: Runs) -> Steps:
     """Checks a number of one replica alone that is printed, and a loss, right for the updates, of which a mean of shares is."""
     difference = yield from printed_difference(runs)
-    location = source_of(difference) if difference else ()
-    if not difference or not location:
+    if difference is None or not (location := source_of(difference)):
         return
     if is_of_one_replica(location):
         message = f"{difference}: it is the value of one replica"
@@ -52,7 +51,7 @@ def share_is_printed(runs: Runs) -> Steps:
 @blames("fm39")
 def giving_line(recording: Recording, stack: Stack) -> Stack:
     chosen = from_caller(stack)
-    returned = returned_unreduced(chosen[0], program_files(recording)) if chosen else None
+    returned = returned_unreduced(chosen[0], program_files(recording))
     return (returned, *chosen) if returned else chosen
 
 
@@ -64,9 +63,9 @@ def returned_unreduced(frame: Frame, paths: Sequence[str]) -> Frame | None:
     called = [called_name(call) for node in (statement, *assigned) for call in calls_in(node)]
     for path in dict.fromkeys((frame.path, *paths)):
         for function in functions_named(nodes_of_file(path), *called):
-            returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+            returns = returns_in(function)
             reduces = any(is_over_replicas(call, {"reduce"}) for call in calls_in(function))
-            if reduces and returns and frame.line not in range(function.lineno, returns[-1].lineno):
+            if reduces and returns:
                 return Frame(path, returns[-1].lineno, function.name)
     return None
 

@@ -14,12 +14,7 @@ from ...examiner.blame import (
     with_keyword,
 )
 from ...examiner.divergence import nudged_run
-from ...examiner.printed import (
-    is_of_one_replica,
-    is_through_last_batch,
-    printed_difference,
-    source_of,
-)
+from ...examiner.printed import printed_difference, source_of
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, least_and_most, rule_of_runs
 from ...observer.events import Definition, Frame, MetricsReported, Stack, StepEnded, Use
@@ -56,8 +51,8 @@ def reported_differently(runs: Runs) -> Steps:
         differing = [each for each in values if differs(values, others, each, own, of_loss)]
         if differing and compiled and of_loss <= SAME_LOSS:
             name = differing[0]
-            factor = abs(others[name] / values[name]) if values[name] else 0.0
-            if apart and not is_near(factor, (many / few, few / many)):
+            scaled = [values[name] * factor for factor in (many / few, few / many)]
+            if apart and not any(abs(others[name] - each) <= NEAR * abs(each) for each in scaled):
                 return
             least = distance(values, others, name) / CLEARLY
             if not (yield from is_stable(pair[1], other, name, least)):
@@ -73,20 +68,15 @@ def reported_differently(runs: Runs) -> Steps:
 def printed_differently(runs: Runs) -> Steps:
     """Checks the numbers that the program prints itself.
 
-    A loss that grows with the devices is fm37, a mean of means fm19, and the value of one replica fm39.
+    A loss that grows with the devices is fm37, a mean of means fm19, and the value of one replica fm39: these have spoken.
     """
     difference = yield from printed_difference(runs)
     if difference is None or difference.is_by_replicas and difference.is_loss:
         return
-    is_mean_of_means = not difference.is_by_replicas and (yield from is_through_last_batch(runs))
     location = source_of(difference)
-    if location and not is_mean_of_means and not is_of_one_replica(location):
+    if location:
         finding = compared("fm44", difference.counts, location, str(difference))
         yield replace(finding, fix=FIX)
-
-
-def is_near(factor: float, wanted: tuple[float, ...]) -> bool:
-    return any(abs(factor - each) <= NEAR * each for each in wanted)
 
 
 def is_stable(
@@ -111,14 +101,14 @@ def reports(one: Recording, other: Recording) -> list[tuple[MetricsReported, Met
 
 def distance(values: dict[str, float], others: dict[str, float], name: str) -> float:
     """Returns how far two values of a metric are apart, relative to the first; infinity if there are not two."""
-    if name not in values or name not in others:
+    if name not in others:
         return math.inf
     return abs(values[name] - others[name]) / (1e-6 + abs(values[name]))
 
 
 def distance_of_loss(values: dict[str, float], others: dict[str, float], default: float) -> float:
     """Returns how far the loss is apart, or what a `train_step` of the program calls one; `default` if it calls nothing so."""
-    losses = ["loss"] if "loss" in values else [name for name in values if name.endswith("loss")]
+    losses = [name for name in values if name.endswith("loss")]
     return max((distance(values, others, name) for name in losses), default=default)
 
 
@@ -159,7 +149,7 @@ def from_metrics(recording: Recording, compiled_at: Stack, metric: str) -> Stack
 
 def is_named(metric: Definition, name: str) -> bool:
     """Tells whether a metric is reported by this name, before which Keras may put that of an output."""
-    return bool(metric.name) and (name == metric.name or name.endswith(f"_{metric.name}"))
+    return name == metric.name or name.endswith(f"_{metric.name}")
 
 
 def returns_of(defined: Frame) -> list[Frame]:
