@@ -89,8 +89,7 @@ def whole_batch_in_keras(runs: Runs) -> Iterator[Finding]:
             for each in on_batch(one)
             if (each.location[0], each.examples) == (call.location[0], call.examples)
         ]
-        trained = other.of(InputShared)
-        if alone and call.replicas == many and call.location not in (t.location for t in trained):
+        if alone and call.replicas == many:
             message = (
                 f"each of {many} replicas takes all {call.examples} examples; "
                 f"use `{instead_of(call.location[0])}`, which distributes them"
@@ -143,13 +142,12 @@ def raised_by_repeated_result(recording: Recording, raised: ExceptionRaised) -> 
 
 @blames("fm53")
 def method_with_repeated_result(recording: Recording, stack: Stack) -> Stack:
-    raised = recording.last(ExceptionRaised)
-    return (repeated_result(recording, raised) if raised else ()) or stack
+    return repeated_result(recording, recording.last(ExceptionRaised)) or stack
 
 
-def repeated_result(recording: Recording, raised: ExceptionRaised) -> Stack:
+def repeated_result(recording: Recording, raised: ExceptionRaised | None) -> Stack:
     """Returns the last call of such a method if the exception names its examples, and as many for each replica."""
-    sizes = {*map(int, re.findall(r"\d+", useful_line(raised.traceback)))}
+    sizes = {*map(int, re.findall(r"\d+", useful_line(raised.traceback)))} if raised else set()
     for call in reversed(on_batch(recording)):
         if call.replicas > 1 and {call.examples, call.examples * call.replicas} <= sizes:
             return call.location
@@ -185,11 +183,10 @@ def from_loop(stack: Stack, paths: Sequence[str] = ()) -> Stack:
         function = blame.function_at(frame)
         if function is None or i + 1 == len(stack):
             break
-        positions = [n for n, name in enumerate(blame.parameters(function)) if name in names]
         # A function that another one has returned is called by another name.
         called = blame.called_at(stack[i + 1])
         name = function.name if function.name in called else next(iter(called), "")
-        names = given_names(stack[i + 1], name, positions)
+        names = given_names(stack[i + 1], name)
     return stack
 
 
@@ -235,15 +232,12 @@ def with_sources(frame: Frame, names: set[str]) -> set[str]:
     return names | {name for each in leading for name in blame.names_in(each.value)}
 
 
-def given_names(frame: Frame, function: str, positions: list[int] | None = None) -> set[str]:
-    """Returns the names of what a line gives to a function, at these positions or all of it."""
+def given_names(frame: Frame, function: str) -> set[str]:
+    """Returns the names of what a line gives to a function."""
     given: list[ast.expr] = []
     for call in blame.calls_in(blame.statement_at(frame)):
         if blame.called_name(call) == function:
-            chosen = range(len(call.args)) if positions is None else positions
-            given += [call.args[n] for n in chosen if n < len(call.args)]
-            given += [word.value for word in call.keywords]
-            given += [each for each in call.args if isinstance(each, ast.Starred)]
+            given += [*call.args, *(word.value for word in call.keywords)]
     return {name for each in given for name in blame.names_in(each)}
 
 
