@@ -29,7 +29,7 @@ def forgotten_after_restart(run: Recording) -> Iterator[Finding]:
     is_restart = run.role in (Role.RESTARTED, Role.AGAIN)
     if not is_restart or not stopped or not whole or not run.finished:
         return
-    if not stopped.of(Saved) or begins_from_zero(run, whole):
+    if begins_from_zero(run, whole):
         return
     before = {key: fits[-1] for key, fits in fits_of(stopped).items()}
     for key, fits in fits_of(run).items():
@@ -65,12 +65,8 @@ def fits_of(run: Recording) -> dict[Key, list[States]]:
 
 def continues(run: Recording, before: States, after: States) -> bool:
     """Tells whether `fit` itself has loaded weights since, as BackupAndRestore does, and has not begun with epoch 0."""
-    loads = [
-        load
-        for load in run.of(Loaded, until=after[-1])
-        if run.is_before(before[-1], load) and load.location
-    ]
-    by_fit = any("fit" in called_at(load.location[0]) for load in loads)
+    loads = run.of(Loaded, after=before[-1], until=after[-1])
+    by_fit = any("fit" in called_at(frame) for load in loads for frame in load.location[:1])
     return by_fit and any(state.epoch > 0 for state in after[1:2])
 
 
@@ -78,14 +74,14 @@ def forgotten(before: States, after: States, run: Recording) -> str:
     """Returns how a callback has forgotten its best value and taken a worse one; nothing if neither has changed a thing."""
     held, begins = before[-1], after[0]
     taken = next((state for state in after[1:] if is_known(state)), None)
-    if not taken or not is_known(held) or not begins.begins or is_known(begins):
+    if not taken or not is_known(held) or is_known(begins):
         return ""
     replaces = held.callback != "ModelCheckpoint" or replaces_file(run, taken)
     return in_words(held, taken) if is_worse(taken, held) and replaces else ""
 
 
 def in_words(held: CallbackState, taken: CallbackState) -> str:
-    value = f"{held.monitor or 'value'} {held.best:.4g}"
+    value = f"{held.monitor} {held.best:.4g}"
     waited = f", and that {held.wait} epochs have passed without a better one" if held.wait else ""
     forgotten = f"{held.callback} loses its best {value}{waited}"
     if held.callback == "ModelCheckpoint":

@@ -39,11 +39,8 @@ def used_as_made(run: Recording) -> Iterator[Finding]:
 
 def lacking(run: Recording, load: VariablesKept) -> Saved | None:
     """Returns the checkpoint that was loaded, if it was given a model with what the load leaves as it was."""
-    if filled_weights(run, load):
-        save = save_without(run, load)
-        return save if save and save.kind is SaveKind.CHECKPOINT and run.keras_used != 2 else None
-    save, weights = save_of(run, load), kept_weights(run, load)
-    return save if save and weights and names_model_with(run, save, weights) else None
+    save = save_without(run, load) if filled_weights(run, load) else None
+    return save if save and save.kind is SaveKind.CHECKPOINT and run.keras_used != 2 else None
 
 
 @rule("fm65", explains_divergence=False)

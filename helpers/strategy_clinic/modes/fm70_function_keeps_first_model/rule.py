@@ -31,7 +31,6 @@ def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
     filled |= run.loaded
     updates = run.of(GradientsApplied)
     used = run.trained.union(*(each.optimizer.variables for each in updates))
-    used |= {part for each in used if (one := run.variable(each)) for part in one.parts}
     for first in updates:
         made = run.of(VariableMade, after=first)
         classes = classes_around(first.location)
