@@ -77,15 +77,15 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
     diverged = [each for each in diverged if each.number not in explained]
     if any(not each.steps for each in recording.of(DataRanOut)):
         for first in [each for each in diverged if each.number in fitted][:1]:
-            name = recording.variables[first.number].name
+            name = recording.name_of(first.number)
             proof = f"the copies of {name} are {first.distance:.2g} of their size apart {when}"
             finding = observed("fm38", recording, (), COUNTED_APART, proof)
             yield replace(finding, fix=KNOWN_LENGTH, by_framework=True)
         diverged = [each for each in diverged if each.number not in fitted]
     for first in diverged[:1]:
-        made = recording.variable(first.number)
+        made = recording.variables[first.number]
         others = f", and so do {len(diverged) - 1} others" if len(diverged) > 1 else ""
-        if made and made.location:
+        if made.location:
             message = f"{made.name} has another value on each of {made.copies} replicas{others}"
             proof = f"the copies are {first.distance:.2g} of their size apart {when}"
             assigned = assigned_at(recording, made)
@@ -104,7 +104,7 @@ def assigned_at(recording: Recording, made: VariableMade) -> Stack:
         return ()
     writes = [each for each in recording.of(VariableWritten) if each.number == made.number]
     own = [each for each in writes if each.writer is Owner.USER and each.replicas > 1]
-    return next((each.location for each in own if each.location), ())
+    return own[0].location if own else ()
 
 
 def written_in_step(divergence: Divergence) -> list[Stack]:
@@ -117,7 +117,7 @@ def written_in_step(divergence: Divergence) -> list[Stack]:
     if ratio is None or abs(ratio - 1) > SAME_UPDATE:
         return []
     steps = {frame for frame in gradient_line(divergence) if STEPS & {*called_at(frame)}}
-    of_models = {n for call in other.of(ModelCalled) if call.replicas > 1 for n in call.variables}
+    of_models = {number for call in other.of(ModelCalled) for number in call.variables}
     return [
         write.location
         for write in other.of(VariableWritten)
@@ -205,7 +205,6 @@ def from_aggregation(stack: Stack) -> Stack:
     chosen = {
         node.value.lineno
         for node in nodes_of_file(stack[0].path, ast.keyword)
-        if node.arg == "aggregation"
         if "only_first_replica" in ast.unparse(node.value).lower()
     }
     return (stack[0]._replace(line=chosen.pop()), *stack) if len(chosen) == 1 else stack
@@ -240,5 +239,5 @@ def unless_by_optimizer(
 ) -> str | None:
     """An optimizer of Keras writes there to what it keeps for itself: the program has not chosen that."""
     files = [path for path in RAISED_IN.findall(raised.traceback) if "/tensorflow/" not in path]
-    by_optimizer = bool(files) and "keras" in files[-1] and "/optimizers/" in files[-1]
-    return None if by_optimizer else mode
+    by_optimizer = ["keras" in path and "/optimizers/" in path for path in files[-1:]]
+    return None if any(by_optimizer) else mode

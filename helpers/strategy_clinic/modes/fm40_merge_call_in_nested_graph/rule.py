@@ -59,7 +59,7 @@ def traced_at(path: str, name: str) -> list[int]:
     lines = []
     for node in nodes_of_file(path, ast.Assign):
         if is_tf_function(node.value):
-            lines += [node.lineno] if name in names_in(node.targets[0]) else []
+            lines += [node.lineno for each in names_in(node.targets[0]) if each == name]
     for function in functions_named(nodes_of_file(path), name):
         lines += [each.lineno for each in function.decorator_list if is_tf_function(each)]
     return lines

@@ -13,7 +13,7 @@ from ...observer.events import FunctionRetraced, RetraceCause, Stack
 @rule("fm43", explains_divergence=False)
 def traced_again(recording: Recording) -> Iterator[Finding]:
     for retraced in recording.of(FunctionRetraced):
-        if retraced.location or retraced.made_at:
+        if retraced.location:
             message = (
                 f"its calls trace the step again: each gets {retraced.cause.value} that is new"
             )
@@ -29,8 +29,8 @@ def from_new_argument(retraced: FunctionRetraced) -> Stack:
     if retraced.cause is not RetraceCause.NUMBER:
         return retraced.location
     name = argument_name(call, called_at(call), retraced.argument)
-    assigned = last_assignment(call, name) if name else None
-    is_first = assigned is not None and is_literal(assigned_value(assigned))
+    assigned = last_assignment(call, name)
+    is_first = is_literal(assigned_value(assigned))
     return (assigned, *retraced.location) if assigned and not is_first else retraced.location
 
 

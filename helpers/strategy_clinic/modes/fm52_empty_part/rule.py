@@ -57,10 +57,10 @@ def failure_of_onednn(run: Recording, failed: Recording, raised: ExceptionRaised
 
 @rule_of_runs("fm52")
 def empty_part(runs: Runs) -> Steps:
-    finite = [each for each in runs.whole if each.finished and each.trained and is_finite(each)]
+    finite = [each for each in runs.whole if each.finished and is_finite(each)]
     for other in runs.whole:
         fewer = [each for each in finite if each.replicas < other.replicas]
-        if not (fewer and other.finished) or is_finite(other):
+        if not fewer or is_finite(other):
             continue
         full = yield FollowUp(other, FULL_BATCHES, "without a smaller last batch")
         if full is not None and full.finished and full.trained and is_finite(full):

@@ -70,9 +70,8 @@ def compares_examples(runs: Runs) -> Steps:
         change = Replace(expected)
         words = "with one part of the batch for each replica"
         both = yield from both_replaced(one, other, change, words)
-        if not both or not all(each.finished for each in both):
-            continue
-        if are_multiples(*both, divergence.training):
+        is_complete = both and all(each.finished for each in both)
+        if both and is_complete and are_multiples(*both, divergence.training):
             message = (
                 f"the loss {way} those of its part: "
                 f"on {other.devices} devices it does what one device does with a part of the batch"

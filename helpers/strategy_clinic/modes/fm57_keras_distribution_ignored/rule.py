@@ -22,5 +22,4 @@ def is_on_one_device(recording: Recording, chosen: KerasDistributionSet) -> bool
     """Tells whether layers have got weights since then, and no strategy distributes them."""
     made = recording.of(VariableMade, after=chosen)
     weights = [each.number for each in made if each.maker is Owner.LAYER]
-    distributed = [n for n in weights if recording.is_distributed(n) or n in recording.copies]
-    return bool(weights) and not distributed
+    return bool(weights) and not any(map(recording.is_distributed, weights))

@@ -13,16 +13,14 @@ from ...observer.events import ExceptionRaised, FitOverran, ModelCompiled, Stack
 def unless_one_step(run: Recording, mode: str, raised: ExceptionRaised, stack: Stack) -> str:
     """An optimizer that a replica builds raises the same, which is fm32."""
     steps = [each.steps_per_execution for each in run.of(ModelCompiled)]
-    is_of_optimizer = "placeholder" in raised.traceback and {*steps} == {1}
-    return "fm32" if is_of_optimizer else mode
+    return "fm32" if {*steps} == {1} else mode
 
 
 @blames("fm58")
 def compiled(recording: Recording, stack: Stack) -> Stack:
     """Returns where the last model was compiled that takes several steps in a call."""
     chosen = [each for each in recording.of(ModelCompiled) if each.steps_per_execution > 1]
-    stack = chosen[-1].location if chosen else stack
-    return with_keyword(stack, "steps_per_execution") if stack else stack
+    return with_keyword(chosen[-1].location if chosen else stack, "steps_per_execution")
 
 
 @rule("fm58")

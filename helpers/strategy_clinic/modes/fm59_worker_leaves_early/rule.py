@@ -29,10 +29,7 @@ def others_give_up(runs: Runs) -> Iterator[Finding]:
     tasks = [run for run in runs.recordings if run.task]
     for run in tasks:
         raised = run.last(ExceptionRaised)
-        in_step = (
-            raised and TIMED_OUT in raised.traceback and "/checkpoint/" not in raised.traceback
-        )
-        if raised and in_step and any(map(has_ended, tasks)):
+        if raised and is_in_step(raised) and any(map(has_ended, tasks)):
             stack = stack_of(raised)
             ended = "; ".join(missing_in_words(tasks, ()))
             message = Text(f"{run.task} gives up in a step at ", Location(stack), f"; {ended}")
@@ -40,3 +37,8 @@ def others_give_up(runs: Runs) -> Iterator[Finding]:
             place = Location(from_loop(stack))
             yield Finding("fm59", place, Evidence.RAISED, message, proof, (run.devices,))
             return
+
+
+def is_in_step(raised: ExceptionRaised) -> bool:
+    """Tells whether a time limit has ended a step, and not a save."""
+    return TIMED_OUT in raised.traceback and "/checkpoint/" not in raised.traceback

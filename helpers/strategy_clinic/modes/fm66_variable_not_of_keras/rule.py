@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from ...examiner.blame import calls_in, function_at, innermost, keyword, statement_at
+from ...examiner.blame import calls_in, functions_named, innermost, keyword, statement_at
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import observed, rule
@@ -19,7 +19,7 @@ def never_trained(run: Recording) -> Iterator[Finding]:
     connected = {each for computed in run.of(GradientComputed) for each in computed.connected}
     read = {each.number for each in run.of(VariableRead)}
     for number in sorted(read - run.written - run.trained - connected - run.copies):
-        made = run.variable(number)
+        made = run.variables.get(number)
         if made and is_weight(made) and is_made_by_layer(made):
             message = f"{made.name} is read and never trained: Keras 3 does not know a `tf.Variable` of a layer"
             yield observed("fm66", run, made.location, message, "no gradient of it was computed")
@@ -35,11 +35,6 @@ def is_weight(made: VariableMade) -> bool:
 
 
 def is_made_by_layer(made: VariableMade) -> bool:
-    """Tells whether this is in the method `build`, or in one of a class that has a method `call`, as layers and models do."""
-    function = function_at(made.location[0])
+    """Tells whether this is in a class that has a method `build` or `call`, as layers and models do."""
     around = innermost(made.location[0], ast.ClassDef)
-    methods = (
-        [each.name for each in around.body if isinstance(each, ast.FunctionDef)] if around else []
-    )
-    is_build = isinstance(function, ast.FunctionDef) and function.name == "build"
-    return bool(around) and (is_build or "call" in methods)
+    return around is not None and bool(functions_named(around.body, "build", "call"))

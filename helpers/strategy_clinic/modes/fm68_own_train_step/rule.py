@@ -12,6 +12,7 @@ from ...examiner.blame import (
     function_defined,
     name_of,
     names_in,
+    nodes_under,
     parameters,
     returns_in,
     statement_at,
@@ -76,16 +77,16 @@ def never_updated(recording: Recording) -> Iterator[Finding]:
 def updated_with_targets(recording: Recording) -> Iterator[Finding]:
     """Checks for a metric of the loss that a step updates with the targets of its batch, as it does all other metrics."""
     for written in recording.of(VariableWritten):
-        made, frame = recording.variable(written.number), next(iter(written.location), None)
-        is_of_loss = made and made.name.startswith("loss/") and written.writer is Owner.METRIC
-        if not made or not frame or not is_of_loss or frame.function not in STEPS.values():
+        name, frame = recording.name_of(written.number), next(iter(written.location), None)
+        is_of_loss = name.startswith("loss/") and written.writer is Owner.METRIC
+        if not is_of_loss or not frame or frame.function not in STEPS.values():
             continue
         updates = [each for each in calls_in(statement_at(frame)) if is_update(each)]
         given = [name_of(argument) for call in updates for argument in call.args[:1]]
         if given and {*given} <= parts_of_batch(frame):
             call = f"`{ast.unparse(updates[0])}`"
             message = f"`{frame.function}` updates the metric of the loss by {call}: `fit` does not report the loss"
-            proof = f"{made.name} was written here, and `{given[0]}` is a part of the batch"
+            proof = f"{name} was written here, and `{given[0]}` is a part of the batch"
             found = observed(MODE, recording, written.location, message, proof)
             yield replace(found, fix=ONE_BY_ONE)
             return
@@ -95,7 +96,7 @@ def parts_of_batch(frame: Frame) -> set[str]:
     """Returns the names that a function gives to parts of its arguments, other than to what it computes from them."""
     step = function_at(frame)
     batch = {*parameters(step)[1:]}
-    for each in ast.walk(step) if step else ():
+    for each in nodes_under(step):
         if isinstance(each, ast.Assign) and batch & {*names_in(each.value)}:
             calls = [called_name(call) for call in calls_in(each.value)]
             is_part = all(name.startswith("unpack_") for name in calls)
@@ -125,7 +126,8 @@ def line_of_loss(recording: Recording, step: str, name: str) -> Stack:
 def line_of_report(recording: Recording, step: str) -> Stack:
     """Returns the line of the program's own step that gives a value to a metric; else the one that returns."""
     for path, function in own_steps(recording, step):
-        lines = [call.lineno for call in calls_in(function) if updates_loss(call)]
+        updates = [call for call in calls_in(function) if is_update(call) and len(call.args) == 1]
+        lines = [call.lineno for call in updates]
         lines += [each.lineno for each in returns_in(function)]
         if lines:
             return (Frame(path, lines[0], step),)
@@ -138,10 +140,6 @@ def own_steps(recording: Recording, step: str) -> Iterator[tuple[str, Function]]
         function = function_defined(each.location) if each.name == step else None
         if function:
             yield each.location.path, function
-
-
-def updates_loss(call: ast.Call) -> bool:
-    return is_update(call) and len(call.args) == 1
 
 
 def is_update(call: ast.Call) -> bool:

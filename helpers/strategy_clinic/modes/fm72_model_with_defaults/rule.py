@@ -58,6 +58,7 @@ def place_of(setting: Setting) -> tuple[str, str, Frame]:
 def line_to_change(constructor: Frame) -> Frame:
     """Returns the line of the method that describes an object of a class, or else of the class."""
     kind = innermost(constructor, ast.ClassDef)
-    described = functions_named(kind.body, DESCRIBES) if kind else []
-    lines = [each.lineno for each in (*described, *([kind] if kind else []))]
-    return constructor._replace(line=lines[0]) if lines else constructor
+    if kind is None:
+        return constructor
+    described = functions_named(kind.body, DESCRIBES)
+    return constructor._replace(line=described[0].lineno if described else kind.lineno)
