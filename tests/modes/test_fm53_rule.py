@@ -106,6 +106,7 @@ def test_the_same_batch_on_every_replica(events):
         [replace(SHARED, function=VALUES), BatchTaken(LINE, (8, 8)), TRAINS, CALLED],
         [TRAINS, CALLED],
         [DatasetBatched(OTHER, 8), SHARED, TRAINS],
+        [DatasetBatched(OTHER, 16), SHARED, TRAINS, replace(CALLED, examples=8)],
     ],
     ids=[
         "parts",
@@ -115,6 +116,7 @@ def test_the_same_batch_on_every_replica(events):
         "beside batches",
         "distributed",
         "no batch, without a model of Keras",
+        "parts that each replica takes of a whole batch",
     ],
 )
 def test_what_all_replicas_may_share(events):

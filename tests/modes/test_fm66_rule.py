@@ -77,6 +77,13 @@ def test_near_misses(judged, line, events):
     assert judged(line, *events) == []
 
 
+def test_a_program_that_trains_nothing(tmp_path):
+    path = tmp_path / "layers.py"
+    path.write_text(LAYERS)
+    made = variable(7, maker=Owner.USER, location=stack(path, 3))
+    assert modes(run(made, READ, keras=3)) == []
+
+
 def test_keras_2_and_whole_numbers(judged):
     assert judged(3, READ, keras=2) == judged(3, READ, dtype="int64") == []
 
