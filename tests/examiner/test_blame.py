@@ -129,6 +129,79 @@ def test_what_is_done_with_an_object_is_decided_where_it_was_made(at):
     assert blame.from_maker(inner, ()) == inner
 
 
+@pytest.mark.parametrize(
+    "line, is_decided",
+    [("data.batch(size).prefetch(2)", False), ("data.batch(8).take(size)", True)],
+)
+def test_a_call_among_others_that_passes_on_its_argument(line, is_decided, tmp_path):
+    path = tmp_path / "data.py"
+    path.write_text(f"def batches(data, size):\n    return {line}\n\nbatches(data, 4)\n")
+    frames = stack(path, 2, 4, function="batches")
+    assert lines(blame.from_decision(frames, ("batch",))) == ([2, 4] if is_decided else [4])
+
+
+def test_a_parameter_of_a_method_is_followed_to_what_a_call_gives(tmp_path):
+    path = tmp_path / "model.py"
+    text = "class Job:\n    def block(self, width):\n        return Dense(width)\n\n"
+    path.write_text(text + "large = 8\nsmall = 4\njob.block(small)\njob.block(width=large)\n")
+    assert lines(blame.from_choice(stack(path, 3, 7))) == [6, 3, 7]
+    assert lines(blame.from_choice(stack(path, 3, 8))) == [5, 3, 8]
+
+
+def test_a_function_that_calls_itself_is_passed_nothing_by_itself(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text("def block(width):\n    return block(width)\n")
+    frames = stack(path, 2)
+    assert blame.from_choice(frames) == frames
+
+
+def test_what_parameters_are_given(tmp_path):
+    path = tmp_path / "train.py"
+    text = "class Job:\n    def run(self, folder, *, size):\n        self.folder = folder\n\n"
+    path.write_text(text + "Job().run(args.out, size=4)\n")
+    found = blame.values_by_name(str(path))
+    assert [*map(ast.unparse, found["folder"])] == ["args.out", "folder"]
+    assert [*map(ast.unparse, found["size"])] == ["4"]
+
+
+@pytest.mark.parametrize(
+    "loop, line",
+    [("while running():", 1), ("for x in items(3):", 1), ("for x in range(3):", 2)],
+)
+def test_the_line_that_ends_a_loop(loop, line, tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(f"{loop}\n    step()\n")
+    assert lines(blame.from_loop(stack(path, 2)))[0] == line
+
+
+@pytest.mark.parametrize(
+    "lines, is_one",
+    [((2, 3), True), ((2, 5), False), ((5, 5), True), ((5, 6), False)],
+    ids=["in a loop", "after it", "one line", "two lines"],
+)
+def test_lines_in_one_loop(lines, is_one, tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("for x in data:\n    step(x)\n    save()\n\nstep(0)\nsave()\n")
+    one, other = (stack(path, line) for line in lines)
+    assert blame.in_one_loop(one, other) is is_one
+    assert not blame.in_one_loop(one, (*other, Frame(str(path), 9, "")))
+    assert not blame.in_one_loop(one, ())
+
+
+@pytest.mark.parametrize(
+    "text, is_one",
+    [("tf.function", True), ("function(jit_compile=True)", True), ("property", False)],
+)
+def test_what_is_tf_function(text, is_one):
+    assert blame.is_tf_function(ast.parse(text, mode="eval").body) is is_one
+
+
+@pytest.mark.parametrize("line, knows", [("with mirrored.scope():", True), ("with tape:", False)])
+def test_a_function_that_knows_a_strategy(line, knows):
+    code = ast.parse(f"def build():\n    {line}\n        pass").body[0]
+    assert blame.knows_strategy(code) is knows
+
+
 def test_the_last_assignment_above_a_line(at):
     (frame,) = at(12)
     assert blame.last_assignment(frame, "path").line == 9
@@ -168,6 +241,8 @@ def test_the_same_statement(at, tmp_path):
     twice = tmp_path / "twice.py"
     twice.write_text("a = make()\na = make()\n")
     assert blame.same_statement(*stack(twice, 1, 2))
+    first, second = (Frame(str(twice), line, f"function{line}") for line in (1, 2))
+    assert not blame.same_statement(first, second)
 
 
 STEPS = """\

@@ -137,8 +137,7 @@ def values_by_name(path: str) -> dict[str, list[ast.expr]]:
         elif isinstance(node, ast.Call):
             pairs = [(word.arg or "", word.value) for word in node.keywords]
             for function in functions.get(called_name(node), []):
-                names = parameters(function)
-                pairs += zip(names[1:] if names[:1] == ["self"] else names, node.args)
+                pairs += zip(given_to(function), node.args)
         for name, value in pairs:
             found.setdefault(name, []).append(value)
     return found
@@ -155,6 +154,11 @@ def parameters(function: Function | None) -> list[str]:
         return []
     given = function.args
     return [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+
+
+def given_to(function: Function | None) -> list[str]:
+    """Returns the parameters that a call gives a function: a method has its object, which decides by itself."""
+    return [name for name in parameters(function) if name != "self"]
 
 
 def names_in(node: ast.AST | None) -> list[str]:
@@ -231,22 +235,22 @@ def call_in_files(stack: Stack, is_it: Callable[[ast.Call], bool]) -> Stack:
 
 def argument_name(frame: Frame, functions: Collection[str], position: int = 0) -> str:
     """Returns the name that a line gives, or calls and gives, at this position to a call of one of these functions."""
-    argument = argument_at(frame, functions, position)
-    argument = argument.func if isinstance(argument, ast.Call) else argument
-    return argument.id if isinstance(argument, ast.Name) else ""
-
-
-def function_given(frame: Frame, functions: Collection[str]) -> str:
-    """Returns the name of the function or method that a line gives to one of these functions first."""
-    argument = argument_at(frame, functions, 0)
-    return name_of(argument) if argument else ""
-
-
-def argument_at(frame: Frame, functions: Collection[str], position: int) -> ast.expr | None:
     for call in calls_in(statement_at(frame)):
         if called_name(call) in functions and len(call.args) > position:
-            return call.args[position]
-    return None
+            return plain_name(call.args[position])
+    return ""
+
+
+def plain_name(value: ast.expr | None) -> str:
+    """Returns the name that an expression is, or that it calls; nothing for another one."""
+    value = value.func if isinstance(value, ast.Call) else value
+    return value.id if isinstance(value, ast.Name) else ""
+
+
+def argument_of(call: ast.Call, function: Function | None, name: str) -> ast.expr | None:
+    """Returns what a call of a function gives for one of its parameters."""
+    position = given_to(function).index(name)
+    return keyword(call, name) or next(iter(call.args[position:]), None)
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
@@ -273,9 +277,9 @@ def assignments_before(frame: Frame) -> list[Assignment]:
 
 
 def leading_assignments(frame: Frame, names: Collection[str]) -> Iterator[Assignment]:
-    """Yields the assignments above a line in its function that lead to the values of these names, the last one first."""
+    """Yields the assignments above a line, in its function, that lead to the values of these names, the last one first."""
     leading = {*names}
-    for assignment in assignments_before(frame) if function_at(frame) else ():
+    for assignment in assignments_before(frame):
         if targets_of(assignment) & leading:
             yield assignment
             leading |= {*names_in(assignment.value)}
@@ -289,10 +293,15 @@ def from_leading(stack: Stack, names: Collection[str], is_it: Callable[[ast.expr
     return ()
 
 
+def assignments_to(frame: Frame, name: str) -> list[Frame]:
+    """Returns the lines above a frame, in its function, that assign to a name, the last one first."""
+    found = [node for node in assignments_before(frame) if name in targets_of(node)]
+    return [frame._replace(line=node.lineno) for node in found]
+
+
 def last_assignment(frame: Frame, name: str) -> Frame | None:
     """Returns the last line above a frame, in its function, that assigns to a name."""
-    found = [node for node in assignments_before(frame) if name in targets_of(node)]
-    return frame._replace(line=found[0].lineno) if found else None
+    return next(iter(assignments_to(frame, name)), None)
 
 
 def assigned_value(frame: Frame | None) -> ast.expr | None:
@@ -301,24 +310,11 @@ def assigned_value(frame: Frame | None) -> ast.expr | None:
     return statement.value if isinstance(statement, Assignment) else None
 
 
-def only_value(frame: Frame, name: str) -> ast.expr | None:
-    """Returns the value of a name that one assignment above a line, and nothing else in the file, gives a value."""
-    names = [each for each in nodes_of_file(frame.path, ast.Name) if each.id == name]
-    stores = [each for each in names if isinstance(each.ctx, ast.Store)]
-    is_parameter = any(name in parameters(each) for each in functions_around(frame))
-    assignments = nodes_of_file(frame.path, ast.Assign)
-    above = [each for each in assignments if each.lineno < frame.line]
-    given = [each.value for each in above if each.targets == stores]
-    return given[0] if given and not is_parameter else None
-
-
 def same_statement(one: Frame, other: Frame) -> bool:
     """Tells whether two lines are one, or are the same code in one function."""
-    if one == other:
-        return True
-    first, second = statement_at(one), statement_at(other)
-    alike = first and second and ast.dump(first) == ast.dump(second)
-    return bool(alike) and one.scope == other.scope
+    statements = filter(None, (statement_at(one), statement_at(other)))
+    is_same_code = len({*map(ast.dump, statements)}) == 1
+    return one == other or (is_same_code and one.scope == other.scope)
 
 
 # How a loop ends
@@ -340,18 +336,12 @@ def loop_around(frame: Frame) -> Loop | None:
     return min((each for each in loops if spans(each, frame.line)), key=height, default=None)
 
 
-def is_same_call(stack: Stack, other: Stack) -> bool:
-    """Tells whether two lines are in one function, which the same line has called."""
-    both = stack and other
-    return bool(both) and (stack[0].scope, stack[1:]) == (other[0].scope, other[1:])
-
-
 def in_one_loop(stack: Stack, other: Stack) -> bool:
-    """Tells whether two lines are one, or in one loop of such a function."""
-    if not is_same_call(stack, other):
+    """Tells whether two lines are one, or in one loop of a function, which the same line has called."""
+    if not stack or not other or stack[1:] != other[1:]:
         return False
-    loops = loop_around(stack[0]), loop_around(other[0])
-    return stack[0] == other[0] or (loops[0] is not None and loops[0] is loops[1])
+    loop = loop_around(stack[0])
+    return stack[0] == other[0] or (loop is not None and loop is loop_around(other[0]))
 
 
 def exits(loop: Loop) -> Iterator[int]:
@@ -396,19 +386,18 @@ def from_argument(stack: Stack, functions: Collection[str]) -> Stack:
     if not stack:
         return ()
     name = argument_name(stack[0], functions)
-    assigned = last_assignment(stack[0], name) if name else None
+    assigned = last_assignment(stack[0], name)
     if assigned:
         return (assigned, *stack)
-    passed = name in parameters(function_at(stack[0])) and len(stack) > 1
-    return stack[1:] if passed else stack
+    is_passed = name in parameters(function_at(stack[0]))
+    return stack[1:] or stack if is_passed else stack
 
 
 def from_caller(stack: Stack) -> Stack:
     """Returns the frames from the one on that decides: a function that only passes on its arguments decides nothing."""
     while len(stack) > 1:
         statement = statement_at(stack[0])
-        given = {*parameters(function_at(stack[0]))} - {"self"}  # what an object has, it decides
-        passed = given & set(names_in(statement))
+        passed = {*given_to(function_at(stack[0]))} & {*names_in(statement)}
         if not passed:
             break
         stack = stack[1:]
@@ -431,7 +420,7 @@ def from_batches(stack: Stack) -> Stack:
 def passes_on(frame: Frame, functions: Collection[str]) -> bool:
     """Tells whether a line gives a call of these functions, or else its outermost call, what its own function was given."""
     function, calls = function_at(frame), calls_in(statement_at(frame))
-    given = {*parameters(function)} - {"self"}
+    given = {*given_to(function)}
     if function:
         given |= {each.arg for each in (function.args.vararg, function.args.kwarg) if each}
     named = [call for call in calls if called_name(call) in functions] or calls[:1]
@@ -499,18 +488,20 @@ def from_return(stack: Stack) -> Stack:
         ends = [each for function in defined for each in returns_in(function)]
         if ends:
             return (Frame(frame.path, ends[-1].lineno, name), *stack[i:])
-        function = function_at(frame)
-        if function and name in parameters(function) and i + 1 < len(stack):
-            position = parameters(function).index(name)
-            name = argument_name(stack[i + 1], (function.name,), position) or name
+        name = passed_from(stack[i:], name)[1] or name
     return stack
 
 
 def step_given_at(frame: Frame) -> str:
     """Returns the name of the step that a line, or else its function, gives to `run`."""
-    lines = [call.lineno for call in calls_in(function_at(frame)) if called_name(call) == "run"]
-    names = [function_given(frame._replace(line=line), ("run",)) for line in (frame.line, *lines)]
-    return next(filter(None, names), "")
+    given = [name_of(call.args[0]) for call in calls_near(frame, "run") if call.args]
+    return next(filter(None, given), "")
+
+
+def calls_near(frame: Frame, name: str) -> list[ast.Call]:
+    """Returns the calls of a name on a line, and then those in its function."""
+    calls = [*calls_in(statement_at(frame)), *calls_in(function_at(frame))]
+    return [call for call in calls if called_name(call) == name]
 
 
 def line_of_loss(stack: Stack) -> Stack:
@@ -543,11 +534,10 @@ def from_partial(stack: Stack) -> Stack:
     """Returns the line that makes the `partial` which a line calls without arguments: its options are chosen there."""
     calls = [each for each in calls_in(statement_at(stack[0])) if not (each.args or each.keywords)]
     names = [each.func.id for each in calls if isinstance(each.func, ast.Name)]
-    given = values_by_name(stack[0].path) if names else {}
-    values = [
-        value for name in names for value in given.get(name, []) if isinstance(value, ast.Call)
-    ]
-    partials = [value for value in values if called_name(value) == "partial"]
+    given = values_by_name(stack[0].path)
+    values = [value for name in names for value in given.get(name, [])]
+    calls = [value for value in values if isinstance(value, ast.Call)]
+    partials = [call for call in calls if called_name(call) == "partial"]
     return (stack[0]._replace(line=partials[0].lineno), *stack) if len(partials) == 1 else stack
 
 
@@ -581,30 +571,16 @@ def is_plain(value: ast.expr | None) -> bool:
 
 
 def passed_from(stack: Stack, name: str) -> tuple[Stack, str]:
-    """Returns the frames from which a parameter was passed, and the name that it has there."""
-    for i, frame in enumerate(stack[:-1]):
-        function = function_at(frame)
-        inside = function and spans(function, stack[0].line) and frame.path == stack[0].path
-        if function and inside and name in parameters(function):
-            position = parameters(function).index(name)
-            return stack[i + 1 :], argument_name(stack[i + 1], (function.name,), position)
-    return passed_to_maker(stack, name)
+    """Returns the frames from which a parameter was passed, and the name that it has there.
 
-
-def passed_to_maker(stack: Stack, name: str) -> tuple[Stack, str]:
-    """Returns the same for a function that was made in another, which has returned and is in no frame."""
-    makers = [each for each in functions_around(stack[0]) if name in parameters(each)]
-    for maker in makers[-1:]:
-        position = parameters(maker).index(name)
+    A function that was made in another one reads the parameters of that, which has returned and is in no frame.
+    """
+    takers = [each for each in functions_around(stack[0]) if name in given_to(each)]
+    for taker in takers[-1:]:
         for i, frame in enumerate(stack):
-            passed = [
-                call.args[position]
-                for call in calls_in(function_at(frame))
-                if called_name(call) == maker.name and len(call.args) > position
-            ]
-            names = [each.id for each in passed if isinstance(each, ast.Name)]
-            if names:
-                return stack[i:], names[0]
+            calls = calls_near(frame, taker.name)
+            if calls and taker not in functions_around(frame):
+                return stack[i:], plain_name(argument_of(calls[0], taker, name))
     return (), ""
 
 
@@ -632,13 +608,12 @@ def from_contents(stack: Stack, paths: Sequence[str]) -> Stack:
         if not given:
             return stack[i:]
         function, value = function_at(frame), given[0]
-        packed = function.args.kwarg.arg if function and function.args.kwarg else ""
         name = value.id if isinstance(value, ast.Name) else ""
-        if name and last_assignment(frame, name):
+        if last_assignment(frame, name):
             return (maker_of(value, frame, paths), *stack[i:])
-        if name and name == packed:
+        if function and function.args.kwarg and name == function.args.kwarg.arg:
             continue  # the caller has them one by one, or as `**`
-        if name in parameters(function):
+        if name in given_to(function):
             passed = argument_passed(stack[i + 1 :], function, name)
             return (maker_of(passed, stack[i + 1], paths), *stack[i + 1 :]) if passed else stack
         return (maker_of(value, frame, paths), *stack[i:])
@@ -647,33 +622,18 @@ def from_contents(stack: Stack, paths: Sequence[str]) -> Stack:
 
 def argument_passed(callers: Stack, function: Function | None, name: str) -> ast.expr | None:
     """Returns what a caller gives for a parameter of a function."""
-    names = parameters(function)
-    if isinstance(function, ast.FunctionDef) and names[:1] == ["self"]:
-        names = names[1:]
-    for call in calls_in(statement_at(callers[0])) if callers else ():
-        named = keyword(call, name)
-        if named or len(call.args) > names.index(name):
-            return named or call.args[names.index(name)]
-    return None
+    calls = [call for frame in callers[:1] for call in calls_in(statement_at(frame))]
+    return next(filter(None, (argument_of(call, function, name) for call in calls)), None)
 
 
-def maker_of(value: ast.expr, frame: Frame, paths: Sequence[str]) -> Frame:
+def maker_of(value: ast.expr | None, frame: Frame, paths: Sequence[str]) -> Frame:
     """Returns the line that makes a value: an assignment, or where the function that returns it puts it together."""
     if isinstance(value, ast.Name) and (assigned := last_assignment(frame, value.id)):
-        inner = assigned_value(assigned)
-        return maker_of(inner, assigned, paths) if isinstance(inner, ast.Call) else assigned
+        return maker_of(assigned_value(assigned), assigned, paths)
     name = called_name(value) if isinstance(value, ast.Call) else ""
     for path in dict.fromkeys((frame.path, *paths)):
         for function in functions_named(nodes_of_file(path), name):
-            returns = returns_in(function)
-            if returns and returns[-1].value:
-                line = Frame(path, returns[-1].lineno, function.name)
-                is_name = isinstance(returns[-1].value, ast.Name)
-                return first_assignment(line, returns[-1].value) if is_name else line
+            for returned in returns_in(function)[-1:]:
+                line = Frame(path, returned.lineno, function.name)
+                return [line, *assignments_to(line, plain_name(returned.value))][-1]
     return frame
-
-
-def first_assignment(frame: Frame, value: ast.expr) -> Frame:
-    """Returns the first line of a function that gives a name its value."""
-    found = [each for each in assignments_before(frame) if name_of(value) in targets_of(each)]
-    return frame._replace(line=found[-1].lineno) if found else frame
