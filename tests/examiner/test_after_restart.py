@@ -9,6 +9,7 @@ from strategy_clinic.examiner.after_restart import (
     are_alike,
     has_consequence,
     is_best_value,
+    is_generator,
     kept_values,
     lost_values,
     made_at,
@@ -41,6 +42,12 @@ WHOLE = taken(0, 1, 2, 3, 4, 5, 6, 7, 8)
 def test_examples_of_steps(restarted, repeats):
     found = other_examples(run(restarted, role=Role.RESTARTED), run(WHOLE), [])
     assert (found and found.taken) == repeats
+
+
+def test_no_example_is_lost_where_each_pass_has_one_order():
+    """This program was killed within a pass, and its restart begins the pass again."""
+    whole = run(taken(0, *(1, 2, 3, 4, 5) * 3))
+    assert other_examples(run(taken(3, 1, 2, 3, 4)), whole, [whole]) is None
 
 
 @pytest.mark.parametrize(
@@ -118,6 +125,41 @@ def test_a_count_that_the_whole_run_begins_again_is_not_lost(counts, is_lost):
     assert found.is_reset is is_lost
 
 
+def test_values_are_compared_at_the_first_save_that_both_make():
+    assert lost(state(3, done="1"), state(4, done="2")) == [("done", True)]
+
+
+def test_it_begins_again_only_if_that_is_no_chance():
+    """The best value comes back in the whole run; the count is compared with no other."""
+    whole = run(*(state(2 * i, best=each) for i, each in enumerate("9179", 1)))
+    (best,) = lost_values(restarted(state(4, best="9")), whole, False)
+    (count,) = lost_values(restarted(state(4, done="2"), begins=1), USUAL, False)
+    assert not best.is_reset and not count.is_reset
+
+
+def test_what_a_loop_counts_is_not_lost(tmp_path):
+    """A restart makes the rest of the steps, and counts them from 0."""
+    path = tmp_path / "train.py"
+    path.write_text("for i in range(LAST - int(done)):\n    left = i\n")
+    values = [(name, value) for name in ("i", "left") for value in ("1", "3")]
+    one, three = (
+        [Held(str(path), "", name, value) for name, value in values if value == each]
+        for each in ("1", "3")
+    )
+    whole = run(ProgramState(2, tuple(one)), ProgramState(4, tuple(three)))
+    found = lost_values(restarted(ProgramState(4, tuple(one))), whole, False)
+    assert [each.held[2] for each in found] == ["left"]
+
+
+@pytest.mark.parametrize(
+    "made, expected", [("np.random.default_rng(0)", True), ("Counter()", False), ("0", False)]
+)
+def test_what_is_a_generator(made, expected, tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(f"numbers = {made}\n")
+    assert is_generator((str(path), "", "numbers")) is expected
+
+
 def test_only_what_the_whole_run_changes_is_lost():
     assert lost(state(4, done="4", mean="0.4", start="2", best="0.7")) == []
 
@@ -162,6 +204,8 @@ def test_what_changes_by_itself_is_left_out():
     assert without_unstable(found, [USUAL]) == found
     another = run(state(4, done="4", mean="0.47", best="0.7"))
     assert without_unstable(found, [another]) == []
+    begun = lost_values(restarted(state(4, done="2")), USUAL, False)
+    assert without_unstable(begun, [run(state(4, done="9"))]) == begun
 
 
 @pytest.mark.parametrize(
@@ -181,9 +225,15 @@ def test_what_follows_from_a_count_that_begins_again(one, other, follows):
     assert has_consequence(again, whole, lost_values(again, whole, False)) is follows
 
 
-def test_what_a_restart_has_from_a_file_of_the_program():
-    found = kept_values([restarted(state(4, done="4", mean="0.6", start="2"), whole=USUAL)])
-    assert {name for _, _, name in found} == {"done"}
+def test_more_than_a_count_is_a_consequence_whatever_is_printed():
+    again = restarted(state(4, done="2", mean="0.45"))
+    assert has_consequence(again, USUAL, lost_values(again, USUAL, False))
+
+
+@pytest.mark.parametrize("begins, kept", [(2, {"done"}), (0, set())])
+def test_what_a_restart_has_from_a_file_of_the_program(begins, kept):
+    again = restarted(state(4, done="4", mean="0.6", start="2"), begins=begins, whole=USUAL)
+    assert {name for _, _, name in kept_values([again])} == kept
 
 
 @pytest.mark.parametrize(
@@ -216,7 +266,7 @@ PROGRAM = """\
             self.done = self.done + 1
             if score < self.best:
                 self.best = score
-            if self.done > 10:
+            if self.done > 10 or self.waited == score:
                 return
 
         left = 9
@@ -250,3 +300,5 @@ def test_where_a_value_is_made(tmp_path, holder, name, line):
         assert [frame.line for frame in made] == ([line] if line else [])
     lost = Lost((str(path), holder, name), 4, "0.5", "0.4", False)
     assert is_best_value(lost) is (name == "best")
+    variable = Lost((str(path), holder, name), 4, "() 0.5 0.5", "() 0.4 0.4", True)
+    assert not is_best_value(variable)

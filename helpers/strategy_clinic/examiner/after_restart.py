@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..observer.events import ExamplesTaken, Frame, Held, ProgramState, Stack
 from .blame import called_name, name_of, nodes_of_file, nodes_under
 from .printed import is_comparable
-from .recording import Recording, Role
+from .recording import Recording
 
 ENOUGH = 4  # batches that are compared
 LAST_LINES = 4  # of the output
@@ -66,8 +66,7 @@ def other_examples(
 def is_one_order(taken: ExamplesTaken) -> bool:
     """Tells whether each pass over the data has the same order, so that a restart can lose none."""
     first, every = taken.checksums[:ENOUGH], taken.checksums
-    again = [i for i in range(1, len(every) - len(first)) if every[i : i + len(first)] == first]
-    return bool(again) and every[again[0] :] == every[: len(every) - again[0]]
+    return any(every[i : i + len(first)] == first for i in range(1, len(every) - len(first)))
 
 
 def sequences_like(taken: ExamplesTaken, recording: Recording) -> list[ExamplesTaken]:
@@ -78,9 +77,9 @@ def sequences_like(taken: ExamplesTaken, recording: Recording) -> list[ExamplesT
 
 
 def is_repeated(taken: ExamplesTaken, others: Sequence[Recording]) -> bool:
-    """Tells whether another whole run gives its steps the same batches. Those of `fit` are divided among its replicas."""
+    """Tells whether another whole run gives its steps the same batches."""
     known = [each.checksums for other in others for each in sequences_like(taken, other)]
-    return not taken.in_fit and taken.checksums in known
+    return taken.checksums in known
 
 
 def goes_on(taken: ExamplesTaken, theirs: Sequence[ExamplesTaken], devices: int) -> bool:
@@ -90,7 +89,6 @@ def goes_on(taken: ExamplesTaken, theirs: Sequence[ExamplesTaken], devices: int)
         each.checksums[place : place + len(first)] == first
         for each in theirs
         for place in places_in(each, taken, devices)
-        if 0 <= place < len(each.checksums)
     )
 
 
@@ -128,9 +126,9 @@ def lost_values(run: Recording, whole: Recording, ends_alike: bool) -> list[Lost
     weight follows from. A number of Python that no weight follows from may be of this start alone, such as a mean that is shown.
     """
     updates, state, rights = first_common(run, whole)
-    changed, usual = changed_values(whole), dict(states_of(whole))
+    changed = changed_values(whole)
     lost = [
-        Lost(key, updates, value, right, begins_again(key, run, usual))
+        Lost(key, updates, value, right, begins_again(key, run, whole))
         for key, value in state.items()
         if key in changed
         and (right := rights.get(key)) is not None
@@ -153,7 +151,7 @@ def kept_values(runs: Sequence[Recording]) -> set[Key]:
     return {
         key
         for run in runs
-        if run.role is Role.RESTARTED and run.whole and updates_at_start(run)
+        if run.whole and updates_at_start(run)
         for key in alike_at_first_save(run, run.whole)
     }
 
@@ -249,9 +247,7 @@ def assignments_of(held: Key) -> list[Assigning]:
         if isinstance(inner, Assigning) and name in named(inner)
     ]
     of_object = [
-        each
-        for each in given
-        if any(isinstance(part, ast.Attribute) and part.attr == name for part in targets_in(each))
+        each for each in given if any(isinstance(part, ast.Attribute) for part in targets_in(each))
     ]
     return of_object or given
 
@@ -283,15 +279,15 @@ def is_best_value(lost: Lost) -> bool:
 def is_own(key: Key, value: str) -> bool:
     """Tells whether the program itself keeps a value that goes on: no flag, and no list of what has happened."""
     is_kept = bool(key[0]) and not LIST.match(value) and value not in FLAGS
-    return is_kept and (bool(assignments_of(key)) or not counts_in_loop(key))
+    return is_kept and not counts_in_loop(key)
 
 
-def begins_again(key: Key, run: Recording, usual: Mapping[int, State]) -> bool:
+def begins_again(key: Key, run: Recording, whole: Recording) -> bool:
     """Tells whether a restart has what the whole run had as many updates after its own start.
 
     Once may be by chance, unless a value never comes back.
     """
-    begun = updates_at_start(run)
+    begun, usual = updates_at_start(run), dict(states_of(whole))
     pairs = [
         (state[key], usual[updates - begun][key])
         for updates, state in states_of(run)
@@ -303,7 +299,7 @@ def begins_again(key: Key, run: Recording, usual: Mapping[int, State]) -> bool:
     elif all(is_count(value) for value in values):
         is_possible = [*map(int, values)] == sorted(map(int, values))  # others count in an epoch
     else:
-        is_possible = not repeats_examples(run)  # from which it may be computed
+        is_possible = not repeats_examples(run, whole)  # from which it may be computed
     is_clear = len(pairs) > 1 or len({*values}) == len(values)
     return bool(pairs) and is_possible and is_clear and all(are_alike(*pair) for pair in pairs)
 
@@ -312,12 +308,12 @@ def is_count(value: str) -> bool:
     return value.removeprefix("-").isdecimal()
 
 
-def repeats_examples(run: Recording) -> bool:
+def repeats_examples(run: Recording, whole: Recording) -> bool:
     """Tells whether a restart takes the examples with which the whole run began, for whatever reason."""
-    return run.whole is not None and any(
-        taken.begins and each.checksums[:ENOUGH] == taken.checksums[:ENOUGH]
+    return any(
+        each.checksums[:ENOUGH] == taken.checksums[:ENOUGH]
         for taken in run.of(ExamplesTaken)
-        for each in sequences_like(taken, run.whole)
+        for each in sequences_like(taken, whole)
     )
 
 
