@@ -131,8 +131,9 @@ def test_values_are_compared_at_the_first_save_that_both_make():
 
 def test_it_begins_again_only_if_that_is_no_chance():
     """The best value comes back in the whole run; the count is compared with no other."""
-    whole = run(*(state(2 * i, best=each) for i, each in enumerate("9179", 1)))
-    (best,) = lost_values(restarted(state(4, best="9")), whole, False)
+    scores = "0.9", "0.1", "0.7", "0.9"
+    whole = run(*(state(2 * i, best=each) for i, each in enumerate(scores, 1)))
+    (best,) = lost_values(restarted(state(4, best="0.9")), whole, False)
     (count,) = lost_values(restarted(state(4, done="2"), begins=1), USUAL, False)
     assert not best.is_reset and not count.is_reset
 

@@ -55,7 +55,7 @@ def hangs(recordings: Sequence[Recording], mode: str = HANGS) -> Iterator[Findin
         return
     first = waiting[0]
     message = [part for run in waiting for part in (*waiting_in_words(run), "; ")][:-1]
-    missing = [part for part in missing_in_words(examined, waiting) if part]
+    missing = missing_in_words(examined, waiting)
     devices = counted(first.devices, "device")
     proof = f"observed on {devices}: nothing was computed when the time was over, after {first.seconds:.0f} s"
     others = {name for run in waiting for name in processes_in_words(run)}
@@ -89,13 +89,14 @@ def waiting_in_words(run: Recording) -> Parts:
     what = what_for(main_lines(run))
     where: Parts = (" at ", Location(waiting_at(run))) if waiting_at(run) else ()
     trains = run.steps or run.of(StrategyMade) or run.last(ClusterStrategyRequested)
-    step = f", after {steps_in_words(run.steps)}" if trains else ""
+    step = f", after {counted(run.steps, 'step')}" if trains else ""
     return (f"{run.task or 'the program'} {what}", *where, step)
 
 
 def main_lines(run: Recording) -> Stack:
     """Returns all lines of the main thread, those of libraries included."""
-    return run.stacks[0].threads[0].lines if run.stacks and run.stacks[0].threads else ()
+    threads = (thread for process in run.stacks[:1] for thread in process.threads)
+    return next((thread.lines for thread in threads), ())
 
 
 def what_for(lines: Stack) -> str:
@@ -111,8 +112,8 @@ def what_for(lines: Stack) -> str:
 
 def missing_in_words(examined: Sequence[Recording], waiting: Sequence[Recording]) -> Iterator[str]:
     for run in examined:
-        if run not in waiting and has_ended(run):
-            yield f"{run.task} has ended after {steps_in_words(run.steps)}"
+        if has_ended(run):
+            yield f"{run.task} has ended after {counted(run.steps, 'step')}"
     for run in waiting:
         for killed in run.of(ChildKilled):
             yield f"{killed.command!r} was ended by {signal_in_words(killed.signal)}"
@@ -141,10 +142,6 @@ def processes_in_words(run: Recording) -> Iterator[str]:
             yield f"{name} {what_for(process.threads[0].lines)}"
         elif process.command:
             yield f"{name} runs: {process.command}"
-
-
-def steps_in_words(steps: int) -> str:
-    return f"{steps} step{'' if steps == 1 else 's'}"
 
 
 def signal_in_words(number: int) -> str:
@@ -187,8 +184,8 @@ def leaves_early(recordings: Sequence[Recording]) -> bool:
     """Tells whether some tasks have ended, and all others wait in a step, in which those are missing."""
     tasks = [run for run in recordings if run.task]
     others = [run for run in tasks if not has_ended(run)]
-    waiting = bool(others) and all(waits(run) and is_in_step(run) for run in others)
-    return waiting and len(others) < len(tasks)
+    are_some = 0 < len(others) < len(tasks)
+    return are_some and all(waits(run) and is_in_step(run) for run in others)
 
 
 def is_in_step(run: Recording) -> bool:
