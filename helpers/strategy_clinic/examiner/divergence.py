@@ -19,7 +19,7 @@ from ..observer.events import (
     step_name,
 )
 from ..observer.replacements import Replacement
-from .findings import FollowUp, Replace
+from .findings import Change, FollowUp, Replace
 from .recording import Recording
 
 SAME = 5e-3  # correct programs agree to 3e-6 on 1, 2 and 4 devices, and with one fault that raises nothing to 1e-2 at best
@@ -224,7 +224,7 @@ def depends_on_mean(matched: Recording) -> Generator[FollowUp, Recording | None,
     A step may use the batch size of one replica by itself: it divides by it, or draws as much noise. Then the runs differ though
     the program is right.
     """
-    plain: Recording | None = matched.plain
+    plain = matched.plain
     parts = {Replacement.SAME_EXAMPLES}
     if plain and any(used.part is Part.RANDOM_NUMBERS for used in plain.of(PartUsed)):
         parts.add(Replacement.CONSTANT_NUMBERS)
@@ -233,17 +233,20 @@ def depends_on_mean(matched: Recording) -> Generator[FollowUp, Recording | None,
     same = yield FollowUp(
         matched, Replace(frozenset(parts)), "with the same examples in each part of a batch"
     )
-    both = plain is not None and same is not None and plain.finished and same.finished
-    return bool(both and plain and same and first_divergence(plain, same) is None)
+    if not plain or not plain.finished or not same or not same.finished:
+        return False
+    return first_divergence(plain, same) is None
 
 
 def both_replaced(
-    one: Recording, other: Recording, change: Replace, words: str
+    one: Recording, other: Recording, change: Change | None, words: str
 ) -> Generator[FollowUp, Recording | None, tuple[Recording, Recording] | None]:
-    """Asks for two runs with the same parts replaced; returns None if one of them is not run."""
+    """Asks for two runs with the same change; returns None if one of them is not run to its end."""
     changed = yield FollowUp(one, change, words)
     other_changed = yield FollowUp(other, change, words)
-    return (changed, other_changed) if changed and other_changed else None
+    if changed and changed.finished and other_changed and other_changed.finished:
+        return changed, other_changed
+    return None
 
 
 def effect_of(
@@ -276,10 +279,10 @@ def trainings_of(one: Recording, other: Recording) -> list[int]:
 
 
 def update_ratio(
-    one: Recording, other: Recording, training: int = 1, cosine: float = ONE_DIRECTION
+    one: Recording, other: Recording, training: int = 1, least: float = ONE_DIRECTION
 ) -> float | None:
     """Returns the first update of the other in units of the first one's, if the two have one direction."""
-    return ratio_of(*first_updates(one, other, training), cosine)
+    return ratio_of(*first_updates(one, other, training), least)
 
 
 def optimizer_ratio(one: Recording, other: Recording, training: int = 1) -> float | None:
@@ -297,8 +300,8 @@ def is_mean(vector: Vector, slots: Iterable[Vector]) -> bool:
     if min(vector, default=0) < 0:
         return True
     squares = tuple(entry * entry for entry in vector)
-    alike = (each for each in slots if each is not vector and len(each) == len(vector))
-    return len(vector) >= ENOUGH_ENTRIES and any(cosine(squares, each) >= EXACT for each in alike)
+    others = (each for each in slots if each is not vector)
+    return len(vector) >= ENOUGH_ENTRIES and any(cosine(squares, each) >= EXACT for each in others)
 
 
 def first_steps(recording: Recording) -> list[StepEnded]:
@@ -426,11 +429,7 @@ def differs_by_penalty(
     mine, theirs = first_update(one, training), first_update(other, training)
     updates = [(mine[key], theirs[key], [weights[key]]) for key in mine if key in theirs]
     kept, others = first_gradients(one, training), first_gradients(other, training)
-    gradients = [
-        (kept[key], others[key], [each for each in weights.values() if len(each) == len(kept[key])])
-        for key in kept
-        if key in others
-    ]
+    gradients = [(kept[key], others[key], [*weights.values()]) for key in kept if key in others]
     return adds_multiples(updates, least) or adds_multiples(gradients, least)
 
 
@@ -457,11 +456,8 @@ def cosine(one: Vector, other: Vector) -> float:
     return sum(a * b for a, b in zip(one, other)) / sizes if sizes else 0.0
 
 
-def ratio_of(one: list[Vector], other: list[Vector], cosine: float = ONE_DIRECTION) -> float | None:
+def ratio_of(one: list[Vector], other: list[Vector], least: float = ONE_DIRECTION) -> float | None:
     """Returns by what factor one list of vectors is the other, None if they have not one direction."""
-    mine, theirs = ([entry for vector in side for entry in vector] for side in (one, other))
-    dot = sum(a * b for a, b in zip(mine, theirs))
-    size, other_size = (sum(a * a for a in side) for side in (mine, theirs))
-    if size > 0 and other_size > 0 and dot >= cosine * (size * other_size) ** 0.5:
-        return dot / size
-    return None
+    mine, theirs = (tuple(entry for vector in side for entry in vector) for side in (one, other))
+    along = cosine(mine, theirs)
+    return along * size_of(theirs) / size_of(mine) if along >= least else None

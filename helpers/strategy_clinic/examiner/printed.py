@@ -29,12 +29,13 @@ from .blame import (
 from .divergence import (
     SENSITIVE,
     Point,
+    both_replaced,
     divergent_points,
     first_divergence,
     nudged_run,
     sensitive_points,
 )
-from .findings import FollowUp, Replace
+from .findings import Replace
 from .recording import Recording
 from .rule import Answers, Runs, least_and_most
 from .suspects import replaced_as_expected
@@ -111,13 +112,10 @@ def printed_difference(runs: Runs) -> Answers[PrintedDifference | None]:
     pair = yield from comparable(runs)
     if pair is None or first_other(pair) is None:
         return None
-    nudged = []
-    for original, each in zip(pair.originals, (pair.few, pair.many)):
-        again = yield nudged_run(original, pair.replaced)
-        if again is None or not again.finished:
-            return None
-        nudged.append((each, again))
-    return first_other(pair, nudged)
+    few, many = pair.originals
+    nudge = nudged_run(many, pair.replaced)
+    nudged = yield from both_replaced(few, many, nudge.change, nudge.words)
+    return first_other(pair, [*zip((pair.few, pair.many), nudged)]) if nudged else None
 
 
 def is_of_one_replica(stack: Stack) -> bool:
@@ -159,12 +157,9 @@ def comparable(runs: Runs, *also: Replacement) -> Answers[Pair | None]:
         replaced |= replaced_as_expected(divergence)
     originals = few, many
     if replaced:
-        changed = []
-        for each in originals:
-            again = yield FollowUp(each, Replace(replaced), WORDS)
-            if again is None or not again.finished:
-                return None
-            changed.append(again)
+        changed = yield from both_replaced(few, many, Replace(replaced), WORDS)
+        if changed is None:
+            return None
         few, many = changed
     ignored: frozenset[Point] = frozenset()
     if first_divergence(few, many):
@@ -187,8 +182,8 @@ def first_other(
         return None
     (place, (number, other)), *_ = found
     factors = [float(b) / float(a) for _, (a, b) in found if float(a)]
-    is_one = factors and all(abs(each - factors[0]) <= NEAR * abs(factors[0]) for each in factors)
-    factor = factors[0] if is_one and len(factors) == len(found) else math.nan
+    near = [each for each in factors if abs(each - factors[0]) <= NEAR * abs(factors[0])]
+    factor = factors[0] if len(near) == len(found) else math.nan
     text, line, i = place
     words = lines_by_text(few.output)[text][line]
     label = NUMBER.split(words)[i]
@@ -321,8 +316,6 @@ def printed_value(call: ast.Call, label: str) -> ast.expr:
 
 def parts_of(given: ast.expr) -> list[str | ast.expr]:
     """Returns the texts and the values that an argument of a call prints, in their order."""
-    if isinstance(given, ast.Constant) and isinstance(given.value, str):
-        return [given.value]
     texts = [each for each in ast.walk(given) if isinstance(each, ast.JoinedStr)]
     texts.sort(key=lambda each: (each.lineno, each.col_offset))
     pieces = [piece for each in texts for piece in each.values]
@@ -404,5 +397,4 @@ def filled_by(call: ast.Call) -> list[str]:
     if isinstance(function, ast.Attribute) and function.attr in FILLS:
         filled = function.value
         return [ast.unparse(filled.value if isinstance(filled, ast.Subscript) else filled)]
-    is_named = isinstance(function, ast.Name | ast.Attribute)
-    return [ast.unparse(function)] if is_named and call.args else []
+    return [ast.unparse(function)] if call.args else []
