@@ -5,7 +5,7 @@ It follows the operations that ran, so a function in another file, a closure or 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,23 +34,23 @@ class Loss:
     @cached_property
     def top(self) -> list[Operation]:
         """The operations on values of all examples through which the loss comes from the examples, those near the loss first."""
-        found = [self.operations[0]]
-        for each in found:
-            found += [
-                source
-                for source in self.sources(each)
-                if source.carries is Carries.TOTAL and source not in found
-            ]
-        return found
+        return self.reached(self.operations[0], lambda _, source: source.carries is Carries.TOTAL)
 
     def sources(self, operation: Operation) -> list[Operation]:
         return [self.operations[number] for number in operation.inputs]
 
     def behind(self, operation: Operation) -> list[Operation]:
         """Returns an operation and all that lead to it."""
-        found = [operation]
+        return self.reached(operation, lambda *_: True)
+
+    def reached(
+        self, start: Operation, leads_on: Callable[[Operation, Operation], bool]
+    ) -> list[Operation]:
+        """Returns an operation and those that lead to it, as far as each operation leads on to its source."""
+        found = [start]
         for each in found:
-            found += [source for source in self.sources(each) if source not in found]
+            sources = [source for source in self.sources(each) if leads_on(each, source)]
+            found += [source for source in sources if source not in found]
         return found
 
     # What makes one value of the examples of a part
@@ -66,12 +66,16 @@ class Loss:
         return [each for each in self.top if self.is_reduction(each)]
 
     @property
+    def parts(self) -> list[Operation]:
+        """The operations on values of all examples, and those whose values of examples are reduced."""
+        return [*self.top, *(part for each in self.reductions for part in self.sources(each))]
+
+    @property
     def means(self) -> list[Operation]:
         """What divides by the number of examples of the part: a mean, or a quotient by a size of theirs."""
-        parts = [*self.top, *(part for each in self.reductions for part in self.sources(each))]
         return [
             each
-            for each in parts
+            for each in self.parts
             if (each.kind == "Mean" and self.is_reduction(each))
             or self.divides_by(each, Carries.SIZE)
         ]
@@ -79,8 +83,7 @@ class Loss:
     @property
     def divisions(self) -> list[Operation]:
         """What divides values of examples by a constant."""
-        parts = [*self.top, *(part for each in self.reductions for part in self.sources(each))]
-        return [each for each in parts if each.kind in QUOTIENTS and self.numbers_in(each)]
+        return [each for each in self.parts if each.kind in QUOTIENTS and self.numbers_in(each)]
 
     def divides_by(self, operation: Operation, carried: Carries) -> bool:
         divisors = self.sources(operation)[1:] if operation.kind in QUOTIENTS else []
@@ -97,11 +100,7 @@ class Loss:
 
     def down_to(self, kinds: Collection[str]) -> list[Operation]:
         """Returns the operations that lead to the loss, without those behind one of these kinds."""
-        found = [self.operations[0]]
-        for each in found:
-            if each.kind not in kinds:
-                found += [source for source in self.sources(each) if source not in found]
-        return found
+        return self.reached(self.operations[0], lambda each, _: each.kind not in kinds)
 
     # Numbers
 
@@ -171,10 +170,8 @@ def is_of_one_function(one: Operation, other: Operation) -> bool:
 
 
 def are_near(some: list[float], others: list[float]) -> bool:
-    pairs = list(zip(some, others))
-    return len(some) == len(others) and all(
-        abs(a - b) <= NEAR * max(abs(a), abs(b)) for a, b in pairs
-    )
+    near = [abs(a - b) <= NEAR * max(abs(a), abs(b)) for a, b in zip(some, others)]
+    return len(some) == len(others) and all(near)
 
 
 def loss_at(recording: Recording, location: Stack) -> Loss | None:

@@ -76,9 +76,9 @@ def means_printed(numbers: Sequence[float], printed: Sequence[str]) -> Iterator[
             for batches in range(2, min(MOST_BATCHES, len(values) // 2) + 1):
                 passes = (values[i : i + batches] for i in range(0, len(values), batches))
                 means = (printed_as(sum(each) / batches, printed) for each in passes)
-                for is_printed, group in itertools.groupby(means, bool):
+                for _, group in itertools.groupby(means, bool):
                     found = dict.fromkeys(group)
-                    if is_printed and enough(found):
+                    if enough(found):
                         yield next(iter(found)), batches
 
 
