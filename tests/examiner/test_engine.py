@@ -187,6 +187,18 @@ def test_the_line_to_blame_is_the_rules_choice():
         assert finding.line == line
 
 
+@pytest.mark.parametrize("stack", [(), (Frame("/gone/train.py", 7, "main"),)])
+def test_an_exception_may_have_no_line_that_can_be_read(stack):
+    raised = ExceptionRaised(stack, "ValueError", "ValueError: no", ())
+    recording, rules = run(raised), mode_rules()
+    for choose in rules.blame.values():
+        assert {*choose(recording, stack)} <= {*stack}
+    for each in rules.reclassifications:
+        for mode in each.modes:
+            other = each.mode_of(recording, mode, raised, stack)
+            assert other is None or other.startswith("fm")
+
+
 def test_lines_of_a_traced_function_are_further_in():
     step = Frame("/program/train.py", 31, "step")
     (finding,) = diagnosed([raised(traced=(step, *LINE))]).findings

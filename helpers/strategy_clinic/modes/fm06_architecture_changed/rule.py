@@ -89,6 +89,8 @@ def of_another_value(
 
 @blames("fm06")
 def architecture(recording: Recording, stack: Stack) -> Stack:
+    if not stack:
+        return stack
     name = code_at(stack[0].path, stack[0].line).partition(".load_weights(")[0]
     made = last_assignment(stack[0], name)
     return (from_default(made) or made, *stack) if made else from_literal(stack)

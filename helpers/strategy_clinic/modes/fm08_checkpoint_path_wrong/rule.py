@@ -148,14 +148,19 @@ def is_option(run: Recording, stopped: Recording, sought: Sought) -> bool:
 
 
 def folders_used(frame: Frame) -> list[ast.expr]:
-    """Returns what a file gives to callbacks and functions that get the folder of checkpoints; else what the line gives."""
-    managers = [
-        call for call in blame.calls_in_file(frame.path) if blame.called_name(call) in MANAGERS
-    ]
-    calls = managers or blame.calls_in(blame.statement_at(frame))
+    """Returns what a line gives to callbacks and functions that get the folder of checkpoints; else what its file gives them.
+
+    Of a line that calls a function of the program, what it gives to that.
+    """
+    here = blame.calls_in(blame.statement_at(frame))
+    calls = managers_among(here) or managers_among(blame.calls_in_file(frame.path)) or here
     return [
         each for call in calls for each in (*call.args, *(word.value for word in call.keywords))
     ]
+
+
+def managers_among(calls: list[ast.Call]) -> list[ast.Call]:
+    return [each for each in calls if blame.called_name(each) in MANAGERS]
 
 
 def sought_at_start(run: Recording) -> dict[Stack, list[Sought]]:

@@ -12,7 +12,7 @@ SUMS = {*blame.SUMS, *blame.MEANS, "add_n"}
 
 @blames("fm20")
 def end_of_step(recording: Recording, stack: Stack) -> Stack:
-    if is_added_up(stack[0]):
+    if stack and is_added_up(stack[0]):
         return stack
     return blame.from_return(blame.into_called(stack))
 

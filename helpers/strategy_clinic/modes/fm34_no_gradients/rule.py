@@ -118,9 +118,9 @@ def loss_without_gradient(recording: Recording, stack: Stack) -> Stack:
     located = recording.last_incomplete_gradient or stack
     if stop := line_of_stop(recording, located):
         return stop
-    if "fit" in blame.called_at(located[0]):
+    if located and "fit" in blame.called_at(located[0]):
         return (*line_of_loss(recording), *located)
-    differentiated = [blame.argument_name(located[0], ("gradient",))]
+    differentiated = [blame.argument_name(frame, ("gradient",)) for frame in located[:1]]
     return (
         blame.from_leading(
             located, differentiated, lambda value: any(lines_of(blame.calls_in(value), ENDS))
@@ -143,6 +143,8 @@ def line_of_stop(recording: Recording, stack: Stack) -> Stack:
 
 def call_outside_tape(recording: Recording, stack: Stack) -> Stack:
     """Returns the last call of a model in the function of this line that none of its tapes sees; nothing if one sees a call."""
+    if not stack:
+        return ()
     tapes = [each for each in blame.nodes_under(blame.function_at(stack[0])) if is_tape(each)]
     frames = [frame for each in recording.of(ModelCalled) for frame in each.location]
     calls = [frame for frame in frames if tapes and frame.scope == stack[0].scope]

@@ -51,7 +51,7 @@ def share_is_printed(runs: Runs) -> Steps:
 @blames("fm39")
 def giving_line(recording: Recording, stack: Stack) -> Stack:
     chosen = from_caller(stack)
-    returned = returned_unreduced(chosen[0], program_files(recording))
+    returned = returned_unreduced(chosen[0], program_files(recording)) if chosen else None
     return (returned, *chosen) if returned else chosen
 
 

@@ -20,7 +20,8 @@ def unless_one_step(run: Recording, mode: str, raised: ExceptionRaised, stack: S
 def compiled(recording: Recording, stack: Stack) -> Stack:
     """Returns where the last model was compiled that takes several steps in a call."""
     chosen = [each for each in recording.of(ModelCompiled) if each.steps_per_execution > 1]
-    return with_keyword(chosen[-1].location if chosen else stack, "steps_per_execution")
+    stack = chosen[-1].location if chosen else stack
+    return with_keyword(stack, "steps_per_execution") if stack else stack
 
 
 @rule("fm58")
