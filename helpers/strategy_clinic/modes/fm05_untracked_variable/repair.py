@@ -20,9 +20,10 @@ NOT_KEPT = re.compile(
 @repairs("fm05", keeps_training=True)
 def save_what_is_missed(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from keep_number(source, line)
-    for place in places(source, line):
+    found = places(source, line)
+    for place in found:
         yield from hold(source, place, made_at(source, source.told, place))
-    for place in places(source, line):
+    for place in found:
         yield from hold(source, place, parts(source, place))
     yield from hold_made(source, line)
     yield from hold_variables(source)

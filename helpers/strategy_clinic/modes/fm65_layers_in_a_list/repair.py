@@ -19,16 +19,9 @@ def tuples_for_lists(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         match made.value:
             case ast.List(elts=[]):
                 name = source.code(target)
-                filled = [
-                    each
-                    for each in source.calls("append", method)
-                    if source.code(each.func) == f"{name}.append"
-                ]
-                edits += (
-                    [source.insert_after(method.body[-1], f"{name} = tuple({name})")]
-                    if filled
-                    else []
-                )
+                appends = [source.code(call.func) for call in source.calls("append", method)]
+                if f"{name}.append" in appends:
+                    edits.append(source.insert_after(method.body[-1], f"{name} = tuple({name})"))
             case ast.List() | ast.ListComp():
                 edits.append(source.replace(made.value, f"tuple({source.code(made.value)})"))
             case ast.Name(id=name) if given := source.assignment(name, method):
