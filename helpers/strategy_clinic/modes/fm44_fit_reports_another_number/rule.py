@@ -108,7 +108,7 @@ def distance(values: dict[str, float], others: dict[str, float], name: str) -> f
 
 def distance_of_loss(values: dict[str, float], others: dict[str, float], default: float) -> float:
     """Returns how far the loss is apart, or what a `train_step` of the program calls one; `default` if it calls nothing so."""
-    losses = [name for name in values if name.endswith("loss")]
+    losses = ["loss"] if "loss" in values else [name for name in values if name.endswith("loss")]
     return max((distance(values, others, name) for name in losses), default=default)
 
 
