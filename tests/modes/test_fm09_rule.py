@@ -19,7 +19,11 @@ from recorded import (
 )
 from strategy_clinic.observer.events import CheckpointRestored, Owner
 
-SLOTS = [variable(1), variable(4, maker=Owner.OPTIMIZER), variable(5, maker=Owner.OPTIMIZER)]
+WEIGHT, *LATER = SLOTS = [
+    variable(1),
+    variable(4, maker=Owner.OPTIMIZER),
+    variable(5, maker=Owner.OPTIMIZER),
+]
 
 
 def restored(steps=3, unmatched="Found 2 objects", uses=(4, 5)):
@@ -28,28 +32,29 @@ def restored(steps=3, unmatched="Found 2 objects", uses=(4, 5)):
 
 
 def test_slots_that_were_not_there_when_the_file_was_saved():
-    (finding,) = found(run(*SLOTS, saved(held=[1]), restored()))
+    (finding,) = found(run(WEIGHT, saved(held=[1]), *LATER, restored()))
     assert (finding.mode, finding.line) == ("fm09", 20)
     assert str(finding.proof) == "observed on 2 devices: after line 7 v4 kept the value of step 3"
 
 
 def test_what_is_new_and_no_optimizers_is_no_slot():
-    layers = [variable(1), variable(4), variable(5)]
-    assert modes(run(*layers, saved(held=[1]), restored())) == []
+    assert modes(run(WEIGHT, saved(held=[1]), variable(4), variable(5), restored())) == []
 
 
 @pytest.mark.parametrize(
     "events",
     [
-        [saved(held=[1]), restored(steps=0)],
-        [saved(held=[1]), restored(unmatched="")],
-        [saved(held=[1, 4, 5]), restored()],
-        [restored()],
-        [saved(held=[1], location=()), restored()],
-        [saved(held=[1]), restored(uses=(9,))],
-        [saved(held=[1], path=""), replace(restored(), path=None)],
+        [*LATER, saved(held=[1]), restored()],
+        [saved(held=[1]), *LATER, restored(steps=0)],
+        [saved(held=[1]), *LATER, restored(unmatched="")],
+        [saved(held=[1, 4, 5]), *LATER, restored()],
+        [*LATER, restored()],
+        [saved(held=[1], location=()), *LATER, restored()],
+        [saved(held=[1]), *LATER, restored(uses=(9,))],
+        [saved(held=[1], path=""), *LATER, replace(restored(), path=None)],
     ],
     ids=[
+        "there and left out",
         "no step has changed them",
         "all matched",
         "all saved",
@@ -60,7 +65,7 @@ def test_what_is_new_and_no_optimizers_is_no_slot():
     ],
 )
 def test_slots_that_are_rightly_as_they_are(events):
-    assert modes(run(*SLOTS, *events)) == []
+    assert modes(run(WEIGHT, *events)) == []
 
 
 # Weights of the start, with slots of the training since then

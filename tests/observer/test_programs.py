@@ -243,6 +243,74 @@ KEYWORDS = """
 
 
 @pytest.mark.slow
+def test_a_function_that_is_traced_while_a_tape_is_open(run):
+    text = """
+        import tensorflow as tf
+
+        weight = tf.Variable(2.0)
+
+        @tf.function
+        def squared(values):
+            if tf.reduce_sum(values) > 0.0:
+                values = values * weight
+            return values ** 2
+
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(squared(tf.constant([1.0, 2.0])))
+        print(float(tape.gradient(loss, weight)))
+    """
+    watched = run(text, "--devices", "1")
+    assert (watched.status, watched.output) == (0, "20.0\n"), watched.error
+    assert watched.of(events.ObserverFailed) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "made, keras, is_early",
+    [
+        ("Scale()", 3, False),
+        ("tf.keras.Sequential([tf.keras.layers.Dense(3)])", 3, False),
+        ("tf.keras.Sequential([tf.keras.layers.Dense(3)])", 2, False),
+        ("Model()", 3, True),
+        ("Model()", 2, False),
+    ],
+)
+def test_a_variable_that_is_made_after_a_restore(made, keras, is_early, run):
+    """Some of these get the value of the file when they are made."""
+    text = f"""
+        import os
+
+        os.environ["TF_USE_LEGACY_KERAS"] = "{int(keras == 2)}"
+        import tensorflow as tf
+
+        class Scale(tf.Module):
+            weight = None
+
+            def __call__(self, values):
+                if self.weight is None:
+                    self.weight = tf.Variable(tf.random.normal([3]))
+                return self.weight * values
+
+        class Model(tf.keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.inner = tf.keras.layers.Dense(3)
+
+            def call(self, values):
+                return self.inner(values)
+
+        first, other = {made}, {made}
+        first(tf.ones([1, 3]))
+        tf.train.Checkpoint(model=first).write("scale")
+        tf.train.Checkpoint(model=other).restore("scale")
+        other(tf.ones([1, 3]))
+    """
+    watched = run(text, "--devices", "1")
+    (end,) = watched.of(events.Ended)
+    assert (watched.of(events.ObserverFailed), bool(end.restored_before_build)) == ([], is_early)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("keras", [3, 2])
 def test_a_program_that_calls_by_keyword(keras, run):
     legacy = f"import os\nos.environ['TF_USE_LEGACY_KERAS'] = '{int(keras == 2)}'\n"

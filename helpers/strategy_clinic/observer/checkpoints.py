@@ -54,7 +54,7 @@ class Restore:
 
     root: Any
     status: Any
-    shapes: list[list[int]]  # of what is in the file
+    stored: list[Stored]  # what is in the file, if it was read
     variables: tuple[int, ...]  # that the object had
     path: str
     location: Stack
@@ -330,8 +330,6 @@ class Checkpoints:
         call.state = self.optimizers.states()
 
     def checkpoint_restored(self, status: Any, call: Call) -> None:
-        import tensorflow as tf
-
         root, path, location = call.owner, call["save_path"], self.context.provenance.stack()
         numbers = self.reachable(root)
         unmatched = "" if path is None else unmatched_objects(status)
@@ -346,27 +344,33 @@ class Checkpoints:
         if path is None:
             self.context.emit(restored)
             return
-        shapes = [shape for _, shape in tf.train.list_variables(str(path))]
+        is_read = self.context.count("contents") <= MOST_CONTENTS
+        stored = stored_in(str(path)) if is_read else []
         self.restores = [restore for restore in self.restores if restore.root is not root]
-        self.restores.append(Restore(root, status, shapes, numbers, str(path), location))
+        self.restores.append(Restore(root, status, stored, numbers, str(path), location))
         self.context.emit(restored)
         self.loaded("restore", path, numbers)
-        if self.context.count("contents") <= MOST_CONTENTS:
+        if stored:
             numbers = self.reachable(root)
             referred = {*numbers} - {*self.variables.numbers_of(named_by(root))}
-            self.report_kept("restore", str(path), numbers, stored_in(str(path)), referred=referred)
+            self.report_kept("restore", str(path), numbers, stored, referred=referred)
 
     def restored_before_build(self) -> tuple[RestoredBeforeBuild, ...]:
-        """Returns the restores that did not reach what was made after them, although the file has values of its shapes."""
+        """Returns the restores that did not reach what was made after them, although the file has values of its shapes.
+
+        A variable that is made as an attribute later begins with the value of the file.
+        """
         early = []
         for restore in self.restores:
             new = {*self.reachable(restore.root)} - {*restore.variables}
             message = unmatched_objects(restore.status) if new else ""
+            shapes, samples = ({each[i] for each in restore.stored} for i in range(2))
             fitting = tuple(
                 record.number
                 for record in self.variables.alive()
                 if record.number in new and record.maker in (Owner.LAYER, Owner.USER)
-                if record.variable.shape.as_list() in restore.shapes
+                if tuple(record.variable.shape) in shapes
+                if (record.first or sample_of(record)) not in samples
             )
             if message and fitting:
                 early.append(RestoredBeforeBuild(restore.path, fitting, message, restore.location))

@@ -131,10 +131,13 @@ class EagerOperations:
         inputs: Any,
         attributes: Any,
         outputs: Any,
-        name: Any = None,
+        op_name: Any = None,
         graph: Any = None,
     ) -> None:
-        """Keeps an operation. The threads of replicas have one list of such functions together."""
+        """Keeps an operation. The threads of replicas have one list of such functions together.
+
+        TensorFlow gives the last two by their names where a function is traced while the tape is open.
+        """
         tape = self.open.get(threading.get_ident())
         if tape is not None and graph is None:
             self.context.guard(self.keep, tape, kind, inputs, attributes, outputs)

@@ -323,7 +323,10 @@ def variable_in(weight: Any) -> Any:
 
 def weights_of(thing: Any) -> list[Any]:
     """Returns the variables of a layer or a model. To its weights tf_keras counts a vocabulary, which has no shape."""
-    return [weight for weight in thing.weights if hasattr(weight, "shape")]
+    try:
+        return [weight for weight in thing.weights if hasattr(weight, "shape")]
+    except ValueError:
+        return []  # tf_keras: a model that has made none yet
 
 
 @functools.cache

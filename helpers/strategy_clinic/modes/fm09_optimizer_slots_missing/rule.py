@@ -16,6 +16,7 @@ from ...observer.events import (
     OptimizerState,
     Owner,
     Saved,
+    VariableMade,
     VariableWritten,
 )
 
@@ -29,7 +30,8 @@ def slots_missing(recording: Recording) -> Iterator[Finding]:
         save = save_of(recording, restored)
         if not save or not save.location or not restored.unmatched:
             continue
-        new = {*restored.variables} - {*save.variables}
+        made = {each.number for each in recording.of(VariableMade, after=save)}
+        new = made & {*restored.variables} - {*save.variables}
         slots = sorted(n for n in new if recording.maker_of(n) is Owner.OPTIMIZER)
         stepped = [each for each in restored.optimizers if each.steps and new & {*each.variables}]
         if slots and stepped:
