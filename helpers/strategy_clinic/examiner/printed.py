@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from ..observer.events import Frame, GradientComputed, MetricsReported, Stack
+from ..observer.events import Frame, LocatedEvent, MetricsReported, Stack
 from ..observer.replacements import Replacement
 from .blame import (
     MEANS,
@@ -278,9 +278,9 @@ def source_of(difference: PrintedDifference) -> Stack:
 
 
 def program_files(run: Recording) -> list[str]:
-    stacks = [made.location for made in run.variables.values()]
-    stacks += [each.location for each in run.of(GradientComputed)]
-    return list(dict.fromkeys(frame.path for stack in stacks for frame in stack))
+    """Returns the files of the program that have caused an event."""
+    located = [each for each in run.events if isinstance(each, LocatedEvent)]
+    return list(dict.fromkeys(frame.path for each in located for frame in each.location))
 
 
 def constants_in(call: ast.Call) -> list[str]:

@@ -179,7 +179,7 @@ def from_loop(stack: Stack, paths: Sequence[str] = ()) -> Stack:
         loops = [loop for loop in loops_around(frame) if takes(loop, names)]
         if loops:
             start = frame._replace(line=loops[-1].target.lineno)
-            return (maker_of(start, loops[-1].iter, paths), *stack[i:])
+            return maker_of((start, *stack[i + 1 :]), loops[-1].iter, paths)
         function = blame.function_at(frame)
         if function is None or i + 1 == len(stack):
             break
@@ -201,22 +201,42 @@ def loops_around(frame: Frame) -> list[Taking]:
     return loops + [node for node in inside if isinstance(node, ast.comprehension)]
 
 
-def maker_of(frame: Frame, taken: ast.expr, paths: Sequence[str]) -> Frame:
+def maker_of(stack: Stack, taken: ast.expr, paths: Sequence[str]) -> Stack:
     """Returns the line that calls a function of the program for what is taken, or what this returns if it knows a strategy.
 
-    Without a strategy it cannot distribute.
+    Without a strategy it cannot distribute. What is a parameter comes from the caller.
     """
-    assigned = [blame.last_assignment(frame, name) for name in blame.names_in(taken)]
-    for line in (frame, *filter(None, assigned)):
+    frame, names = stack[0], blame.names_in(taken)
+    assigned = list(filter(None, (blame.last_assignment(frame, name) for name in names)))
+    for line in (frame, *assigned):
         value = taken if line is frame else blame.assigned_value(line)
-        for path, name in itertools.product(
-            dict.fromkeys((frame.path, *paths)), map(blame.called_name, blame.calls_in(value))
-        ):
-            for function in blame.functions_named(blame.nodes_of_file(path), name):
-                ends = blame.returns_in(function)
-                is_at_hand = ends and knows_strategy(path, function)
-                return Frame(path, ends[-1].lineno, name) if is_at_hand else line
-    return frame
+        for function in functions_called(value, [frame.path, *paths]):
+            return (returned_by(*function, paths) or line, *stack)
+    around = blame.function_at(frame)
+    for name in {*names} & {*blame.given_to(around)} if not assigned else ():
+        if passed := blame.argument_passed(stack[1:], around, name):
+            return maker_of(stack[1:], passed, paths)
+    return stack
+
+
+def functions_called(
+    value: ast.expr | None, paths: Sequence[str]
+) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yields the functions of these files that an expression calls."""
+    names = map(blame.called_name, blame.calls_in(value))
+    for path, name in itertools.product(dict.fromkeys(paths), names):
+        for function in blame.functions_named(blame.nodes_of_file(path), name):
+            yield path, function
+
+
+def returned_by(path: str, function: ast.FunctionDef, paths: Sequence[str]) -> Frame | None:
+    """Returns the line on which a function that knows a strategy returns, or one that it calls for this."""
+    ends = blame.returns_in(function)[-1:] if knows_strategy(path, function) else []
+    for end in ends:
+        called = [*functions_called(end.value, [path, *paths])]
+        inner = [returned_by(*each, paths) for each in called if each[1] is not function]
+        return next(filter(None, inner), Frame(path, end.lineno, function.name))
+    return None
 
 
 def knows_strategy(path: str, function: ast.FunctionDef) -> bool:
