@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,10 +16,9 @@ FEWEST_DIGITS = 4  # of a printed number that is compared
 # Of the numbers that agree, one for each pass over the data: fewer may do so by chance.
 ENOUGH_DIGITS = 10
 COMPREHENSIONS = "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"
-MOST_COLUMNS, MOST_BATCHES = (
-    4,
-    12,
-)  # that are read of each batch in turn, and of one pass over the data
+MOST_COLUMNS, MOST_BATCHES = 4, 12  # read of each batch in turn, and of one pass over the data
+# What is printed of a mean: itself, its root as of squared errors, or its exponential as a perplexity.
+RESULTS = float, lambda mean: math.sqrt(abs(mean)), lambda mean: math.exp(min(mean, 99.0))
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,13 @@ def printed_numbers(output: str) -> Iterator[str]:
 
 
 def means_printed(numbers: Sequence[float], printed: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yields a printed number that is the mean over a pass, if those over enough of the next passes are printed, too."""
+    """Yields a printed number that follows from the mean over a pass, if enough of the next passes are printed so, too."""
     for columns in range(1, MOST_COLUMNS + 1):
-        for column in range(columns):
+        for column, result in itertools.product(range(columns), RESULTS):
             values = numbers[column::columns]
             for batches in range(2, min(MOST_BATCHES, len(values) // 2) + 1):
                 passes = (values[i : i + batches] for i in range(0, len(values), batches))
-                means = (printed_as(sum(each) / batches, printed) for each in passes)
+                means = (printed_as(result(sum(each) / batches), printed) for each in passes)
                 for _, group in itertools.groupby(means, bool):
                     found = dict.fromkeys(group)
                     if enough(found):

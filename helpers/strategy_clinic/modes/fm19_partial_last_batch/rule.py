@@ -54,7 +54,7 @@ def mean_of_unequal_batches(recording: Recording) -> Iterator[Finding]:
     if shown and recording.role is Role.WATCHED:
         sizes = " and ".join(map(str, shown.sizes))
         message = f"a mean of means: batches of {sizes} examples count the same"
-        proof = f"{shown.printed}, which is printed, is the plain mean of the numbers of {shown.batches} batches"
+        proof = f"{shown.printed}, which is printed, follows from the plain mean of the numbers of {shown.batches} batches"
         yield observed("fm19", recording, shown.location, message, proof)
 
 
