@@ -148,7 +148,8 @@ class Loss:
     def joins(self) -> Iterator[Operation]:
         """Yields what is no sum of values that each example has: what bends a sum, or joins examples with each other.
 
-        A line that reads weights calls a layer, which joins examples to normalize them, and multiplies them by weights.
+        A line that reads weights calls a layer, which joins examples to normalize them. Its products with weights are told only
+        where they are reduced.
         """
         layers = {each.location[:1] for each in self.operations if each.kind == "ReadVariableOp"}
         for each in self.operations:
@@ -156,7 +157,8 @@ class Loss:
             is_bent = each.kind in BENDS and carried == [Carries.TOTAL] and each in self.top
             is_joined = each.carries is Carries.EXAMPLES and Carries.TOTAL in carried
             is_product = each.kind == "MatMul" and each.carries is Carries.EXAMPLES
-            if (is_product or is_bent or is_joined) and each.location[:1] not in layers:
+            is_own = each.location[:1] not in layers or is_product and each not in self.parts
+            if (is_product or is_bent or is_joined) and is_own and not each.whole:
                 yield each
 
     def written(self, operations: Iterable[Operation]) -> Iterator[Operation]:

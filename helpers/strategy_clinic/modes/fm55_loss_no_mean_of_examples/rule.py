@@ -1,5 +1,6 @@
 """Checks fm55: a loss is a ratio of sums over the batch, and each replica computes the ratio for its part."""
 
+import ast
 from dataclasses import replace
 
 from ...examiner import blame, lineage
@@ -25,7 +26,7 @@ from ...examiner.suspects import (
     replaced_as_expected,
     uses,
 )
-from ...observer.events import GradientComputed, Operation, Part, PartUsed, Stack
+from ...observer.events import Frame, GradientComputed, Operation, Part, PartUsed, Stack
 from ...observer.replacements import Replacement
 
 # Why a loss of Keras, or a chosen way to add up, makes the runs differ.
@@ -110,8 +111,10 @@ def has_own_loss(divergence: Divergence) -> bool:
 
 
 def loss_line(divergence: Divergence) -> Stack:
-    """Returns the line that computes what the loss is divided by, of all examples, or joins examples, or else the loss."""
-    return joining_line(divergence.other) or blame.line_of_loss(gradient_line(divergence))
+    """Returns the line that computes what the loss is divided by, or joins examples; else what the loss reduces, or the loss."""
+    recording = divergence.other
+    found = joining_line(recording) or reduced_examples(recording)
+    return found or blame.line_of_loss(gradient_line(divergence))
 
 
 combines_examples = Suspect(
@@ -184,7 +187,54 @@ def written_ratios(loss: lineage.Loss) -> list[tuple[Operation, Operation]]:
 def joined_examples(recording: Recording, kind: str = "") -> Stack:
     """Returns the line that joins examples with each other, or applies to a sum what is no factor."""
     joins = [each for loss in traced_losses(recording) for each in loss.written(loss.joins())]
-    return next((each.location for each in joins if kind in ("", each.kind)), ())
+    return from_copy(next((each.location for each in joins if kind in ("", each.kind)), ()))
+
+
+def reduced_examples(recording: Recording) -> Stack:
+    """Returns the line that computes the values of examples which the program reduces to the loss."""
+    for loss in traced_losses(recording):
+        reduced = [each for of in loss.written(loss.reductions) for each in loss.sources(of)]
+        for each in loss.written(reduced):
+            return each.location
+    return ()
+
+
+def from_copy(stack: Stack) -> Stack:
+    """Returns the line that only gives another name to what a line of the loss is given, as if this were that of all replicas.
+
+    It assigns the name, or returns it from a function of the file that is called for it. The same lines if there is none.
+    """
+    for i, frame in enumerate(stack):
+        if blame.computes_gradient(frame):
+            break
+        for name in names_given(blame.statement_at(frame)):
+            assigned = blame.last_assignment(frame, name)
+            value = blame.assigned_value(assigned)
+            called = blame.called_name(value) if isinstance(value, ast.Call) else ""
+            for function in blame.functions_named(blame.nodes_of_file(frame.path), called):
+                for end in blame.returns_in(function)[-1:]:
+                    assigned, value = Frame(frame.path, end.lineno, called), end.value
+            if assigned and is_copy(value):
+                return (assigned, *stack[i:])
+    return stack
+
+
+def names_given(statement: ast.stmt | None) -> list[str]:
+    """Returns the names that a statement gives to functions, the last one first, and those that it multiplies as matrices."""
+    nodes = [*blame.nodes_under(statement)]
+    given = [each for call in blame.calls_in(statement) for each in call.args]
+    products = [each for each in nodes if isinstance(each, ast.BinOp)]
+    given += [
+        part for each in products if isinstance(each.op, ast.MatMult) for part in (each.left, each.right)
+    ]
+    return [each.id for each in reversed(given) if isinstance(each, ast.Name)]
+
+
+def is_copy(value: ast.expr | None) -> bool:
+    """Tells whether this is names, or names and numbers, that nothing is computed of."""
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    plain = all(isinstance(each, ast.Name | ast.Constant) for each in parts)
+    return plain and any(isinstance(each, ast.Name) for each in parts)
 
 
 def traced_losses(recording: Recording) -> list[lineage.Loss]:
