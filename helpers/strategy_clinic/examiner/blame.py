@@ -522,12 +522,19 @@ def from_parting(stack: Stack, others: Iterable[Stack]) -> Stack:
 
 
 def from_choice(stack: Stack) -> Stack:
-    """Returns the line that chose what callers passed on to here, under whatever names."""
-    for name in names_chosen_at(stack[0]) if stack else ():
+    """Returns the line that chose what callers, or a `partial`, passed on to here, under whatever names."""
+    names = names_chosen_at(stack[0]) if stack else []
+    for name in names:
         chosen = choice_of(stack, name)
         if chosen:
             return (chosen, *stack)
-    return stack
+    function = function_at(stack[0]) if stack else None
+    return call_in_files(
+        stack,
+        lambda call: called_name(call) == "partial"
+        and (*map(name_of, call.args[:1]),) == (getattr(function, "name", ""),)
+        and any(is_plain(keyword(call, name)) for name in names),
+    )
 
 
 def from_partial(stack: Stack) -> Stack:

@@ -112,15 +112,16 @@ class Loss:
         """What multiplies or divides by a constant."""
         return [each for each in self.operations if each.kind in FACTORS and self.numbers_in(each)]
 
-    def others_than(self, other: Loss) -> Iterator[Operation]:
-        """Yields what multiplies or divides by another number than in another run."""
+    def others_than(self, other: Loss, *, grows: bool) -> Iterator[Operation]:
+        """Yields what multiplies or divides by another number than in another run, so that the result is larger, or smaller."""
         known = [(each.kind, each.location[:1], other.numbers_in(each)) for each in other.scalings]
         for each in self.scalings:
-            numbers = [
-                n for kind, line, n in known if (kind, line) == (each.kind, each.location[:1])
-            ]
-            if numbers and not any(are_near(self.numbers_in(each), n) for n in numbers):
-                yield each
+            mine = self.numbers_in(each)
+            theirs = [n for kind, line, n in known if (kind, line) == (each.kind, each.location[:1])]
+            if theirs and not any(are_near(mine, n) for n in theirs):
+                is_more = sum(mine) > sum(theirs[0])
+                if grows == (is_more is not (each.kind in QUOTIENTS)):
+                    yield each
 
     # What is joined
 

@@ -29,6 +29,7 @@ from ...observer.events import (
     GradientComputed,
     GradientsApplied,
     InputShared,
+    Operation,
     Part,
     PartUsed,
     Stack,
@@ -215,10 +216,16 @@ def same_trainings(runs: Runs) -> Iterator[Pair]:
 def mean_of_part(pair: Pair) -> Stack:
     """Returns the line that divides what a replica has by the number of its examples, or else that reduces them."""
     loss = traced_loss(pair)
-    for found in (loss.means, loss.divisions, loss.reductions) if loss else ():
+    for found in (means(pair), loss.divisions, loss.reductions) if loss else ():
         if found:
             return chosen(found[0].location)
     return ()
+
+
+def means(pair: Pair) -> list[Operation]:
+    """Returns what takes a mean of a part, or divides by a number that is smaller on more devices, as that of its examples."""
+    loss = traced_loss(pair)
+    return [*loss.means, *other_numbers(pair, grows=True)] if loss else []
 
 
 def chosen(stack: Stack) -> Stack:
@@ -229,15 +236,19 @@ def chosen(stack: Stack) -> Stack:
 
 def only_mean(pair: Pair) -> Stack:
     """Returns the only line that takes a mean of a part, where other parts of the loss are divided by a number."""
-    loss = traced_loss(pair)
-    lines = {each.location[:1]: each.location for each in loss.means} if loss else {}
+    lines = {each.location[:1]: each.location for each in means(pair)}
     return chosen(next(iter(lines.values()))) if len(lines) == 1 else ()
 
 
-def other_number(pair: Pair) -> Stack:
-    """Returns the line that multiplies or divides by another number on more devices."""
+def other_numbers(pair: Pair, *, grows: bool) -> list[Operation]:
+    """Returns what multiplies or divides by another number on more devices."""
     few, many = traced_loss(pair, 0), traced_loss(pair)
-    return next((each.location for each in many.others_than(few)), ()) if few and many else ()
+    return [*many.others_than(few, grows=grows)] if few and many else []
+
+
+def other_number(pair: Pair) -> Stack:
+    """Returns the line that makes a loss smaller on more devices."""
+    return next((each.location for each in other_numbers(pair, grows=False)), ())
 
 
 def divided_again(pair: Pair) -> Stack:
