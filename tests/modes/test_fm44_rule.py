@@ -4,7 +4,19 @@ from dataclasses import replace
 from importlib import import_module
 
 import pytest
-from recorded import LINE, OTHER, compiled, defined, found, modes, run, stack, strategy
+from recorded import (
+    LINE,
+    OTHER,
+    compiled,
+    defined,
+    found,
+    modes,
+    run,
+    stack,
+    strategy,
+    variable,
+    written,
+)
 from strategy_clinic.examiner.divergence import Divergence
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
@@ -141,6 +153,7 @@ class Tagger(Model):
     def __init__(self):
         self.f2 = Mean(name="f2")
     def test_step(self, batch):
+        self.f2.update_state(batch)
         logs = {"depth": depth(batch)}
         logs["f1 of words"] = of_words(batch)
         return logs
@@ -158,12 +171,12 @@ model.compile(
         ("f1", 2),
         ("val_f1", 2),
         ("tags_f1", 2),
-        ("recall", 8),
-        ("val_f2", 11),
-        ("depth", 13),
-        ("val_f1 of words", 14),
-        ("other", 19),
-        ("none", 19),
+        ("recall", 5),
+        ("val_f2", 13),
+        ("depth", 14),
+        ("val_f1 of words", 15),
+        ("other", 20),
+        ("none", 20),
     ],
 )
 def test_the_line_is_the_one_that_computes_the_metric(tmp_path, metric, line):
@@ -174,18 +187,30 @@ def test_the_line_is_the_one_that_computes_the_metric(tmp_path, metric, line):
         defined(Use.METRIC, path, 6, "result", "recall"),
         defined(Use.STEP, path, 12, "test_step"),
     )
-    at = stack(path, 17)
+    at, fit = stack(path, 18), stack(path, 17)
     elsewhere = compiled(stack(path, 3), defined(Use.METRIC, path, 4, "update_state", "none"))
-    assert rule.from_metrics(run(compiled(at, *own), elsewhere), at, metric)[0].line == line
+    kept = [
+        variable(1, name="recall/hits"),
+        variable(2, name="f2/total"),
+        variable(3, name="other/total"),
+    ]
+    lines = [(1, (*stack(path, 5), *fit)), (2, (*stack(path, 13), *fit)), (3, fit)]
+    told = [written(number=number, location=line) for number, line in lines]
+    reports = MetricsReported(fit, (Metric("recall", 1.0),), at)
+    seen = run(compiled(at, *own), elsewhere, *kept, *told, reports)
+    assert rule.from_metrics(seen, at, metric)[0].line == line
 
 
-def test_a_metric_without_a_name_is_the_only_one(tmp_path):
-    """Its class may give its objects a name that Keras changes."""
+def test_the_line_of_a_validation_is_where_the_step_of_a_test_updates(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(PROGRAM)
-    at = stack(path, 17)
-    own = compiled(at, defined(Use.METRIC, path, 6, "result", "recall"))
-    assert rule.from_metrics(run(own), at, "recall_1")[0].line == 8
+    told = [
+        written(location=stack(path, line, function=step))
+        for line, step in ((5, "train_step"), (13, "test_step"))
+    ]
+    seen = run(variable(1, name="f2/total"), *told)
+    at = stack(path, 18)
+    assert [rule.from_metrics(seen, at, name)[0].line for name in ("f2", "val_f2")] == [5, 13]
 
 
 def test_a_metric_that_is_a_lambda_is_on_its_line(tmp_path):

@@ -531,9 +531,11 @@ def from_choice(stack: Stack) -> Stack:
     function = function_at(stack[0]) if stack else None
     return call_in_files(
         stack,
-        lambda call: called_name(call) == "partial"
-        and (*map(name_of, call.args[:1]),) == (getattr(function, "name", ""),)
-        and any(is_plain(keyword(call, name)) for name in names),
+        lambda call: (
+            called_name(call) == "partial"
+            and (*map(name_of, call.args[:1]),) == (getattr(function, "name", ""),)
+            and any(is_plain(keyword(call, name)) for name in names)
+        ),
     )
 
 

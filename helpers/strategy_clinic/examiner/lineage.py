@@ -117,7 +117,9 @@ class Loss:
         known = [(each.kind, each.location[:1], other.numbers_in(each)) for each in other.scalings]
         for each in self.scalings:
             mine = self.numbers_in(each)
-            theirs = [n for kind, line, n in known if (kind, line) == (each.kind, each.location[:1])]
+            theirs = [
+                n for kind, line, n in known if (kind, line) == (each.kind, each.location[:1])
+            ]
             if theirs and not any(are_near(mine, n) for n in theirs):
                 is_more = sum(mine) > sum(theirs[0])
                 if grows == (is_more is not (each.kind in QUOTIENTS)):

@@ -1,21 +1,18 @@
 """Checks fm44: the same examples have the same loss on other devices, and a metric that the program chose has another value."""
 
-import ast
 import math
 from collections.abc import Collection
 from dataclasses import replace
 
 from ...examiner.blame import (
     function_defined,
-    innermost,
-    nodes_under,
     returns_in,
-    values_under,
     with_keyword,
 )
 from ...examiner.divergence import nudged_run
 from ...examiner.printed import printed_difference, source_of
 from ...examiner.recording import Recording
+from ...examiner.reported import is_scaled, line_in_step, updates
 from ...examiner.rule import Answers, Runs, Steps, compared, least_and_most, rule_of_runs
 from ...observer.events import Definition, Frame, MetricsReported, Stack, StepEnded, Use
 
@@ -49,9 +46,12 @@ def reported_differently(runs: Runs) -> Steps:
         compiled = other.compiled_at
         own = functions_in(pair[1], compiled)
         differing = [each for each in values if differs(values, others, each, own, of_loss)]
-        if differing and compiled and of_loss <= SAME_LOSS:
-            name = differing[0]
-            scaled = [values[name] * factor for factor in (many / few, few / many)]
+        factors = many / few, few / many
+        for name in differing if compiled and of_loss <= SAME_LOSS else ():
+            exactly = any(is_scaled(values[name], others[name], factor) for factor in factors)
+            if exactly and not apart and line_in_step(pair[1], name):
+                continue  # fm68
+            scaled = [values[name] * factor for factor in factors]
             if apart and not any(abs(others[name] - each) <= NEAR * abs(each) for each in scaled):
                 return
             least = distance(values, others, name) / CLEARLY
@@ -135,15 +135,15 @@ def functions_in(recording: Recording, compiled_at: Stack) -> set[str]:
 def from_metrics(recording: Recording, compiled_at: Stack, metric: str) -> Stack:
     """Returns the line on which the program computes a metric; else the one that gives metrics to `compile`.
 
-    That is where the function or the class of the metric returns, or where a step of the program reports it by its name.
+    That is where its function returns, where its own code updates it, or where a step of the program reports it by its name.
     """
     name, metrics = metric.removeprefix("val_"), recording.definitions(Use.METRIC, compiled_at)
-    named = [each for each in metrics if is_named(each, name)]
-    steps = [each.location for each in recording.definitions(Use.STEP, compiled_at)]
-    found = [line for each in named for line in returns_of(each.location)]
-    found = found or [line for step in steps for line in reported_in(step, name)]
-    if not found and len(metrics) == 1 and metrics[0].location.function == RESULT:
-        found = returns_of(metrics[0].location)
+    functions = [each for each in metrics if each.location.function != RESULT]
+    found = [
+        line for each in functions if is_named(each, name) for line in returns_of(each.location)
+    ]
+    for line in (line_in_step(recording, metric), *updates(recording, metric)):
+        found += line[:1]
     return (found[0], *compiled_at) if found else with_keyword(compiled_at, "metrics")
 
 
@@ -157,16 +157,3 @@ def returns_of(defined: Frame) -> list[Frame]:
     function = function_defined(defined)
     lines = [each.lineno for each in returns_in(function)] if function else [defined.line]
     return [defined._replace(line=line) for line in lines]
-
-
-def reported_in(step: Frame, name: str) -> list[Frame]:
-    """Returns the lines of a step that put a value under this name into a dict, and those of its class that name an object so."""
-    around = innermost(step, ast.ClassDef)
-    values = [*values_under(nodes_under(function_defined(step)), name)]
-    values += [
-        word.value
-        for word in nodes_under(around)
-        if isinstance(word, ast.keyword) and word.arg == "name"
-        if getattr(word.value, "value", "") == name
-    ]
-    return [Frame(step.path, value.lineno, "") for value in values]

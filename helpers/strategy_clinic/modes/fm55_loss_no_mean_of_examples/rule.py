@@ -225,7 +225,10 @@ def names_given(statement: ast.stmt | None) -> list[str]:
     given = [each for call in blame.calls_in(statement) for each in call.args]
     products = [each for each in nodes if isinstance(each, ast.BinOp)]
     given += [
-        part for each in products if isinstance(each.op, ast.MatMult) for part in (each.left, each.right)
+        part
+        for each in products
+        if isinstance(each.op, ast.MatMult)
+        for part in (each.left, each.right)
     ]
     return [each.id for each in reversed(given) if isinstance(each, ast.Name)]
 

@@ -5,11 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...examiner.blame import (
-    Function,
     called_name,
     calls_in,
     function_at,
-    function_defined,
     name_of,
     names_in,
     nodes_under,
@@ -17,16 +15,15 @@ from ...examiner.blame import (
     returns_in,
     statement_at,
     targets_of,
-    values_under,
 )
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
+from ...examiner.reported import is_scaled, line_in_step, own_steps, returned_in_step
 from ...examiner.rule import Runs, compared, least_and_most, observed, rule, rule_of_runs
-from ...observer.events import Frame, MetricsReported, Owner, Stack, StepEnded, Use, VariableWritten
+from ...observer.events import Frame, MetricsReported, Owner, Stack, StepEnded, VariableWritten
 
 MODE = "fm68"
 STEPS = {"loss": "train_step", "val_loss": "test_step"}
-NEAR = 1e-3  # of the factor
 TRACKED = (
     'make a `tf.keras.metrics.Mean(name="loss")` in `__init__`, update it in the step, on several replicas with '
     "`loss * tf.distribute.get_strategy().num_replicas_in_sync` if the loss is divided by the global batch, "
@@ -43,14 +40,17 @@ def part_of_loss(runs: Runs) -> Iterator[Finding]:
     pair = least_and_most(runs.matched, lambda each: each.finished)
     if pair is None or any(each.one is pair[0] for each in runs.divergences):
         return
-    (one, other), (few, many) = map(losses_of, pair), (each.replicas for each in pair)
+    (one, other), (few, many) = map(first_values, pair), (each.replicas for each in pair)
     told: set[str] = set()  # a step says one thing of all losses that it reports
     for name in reversed(one):
         step = STEPS["val_loss" if name.startswith("val_") else "loss"]
         is_part, is_sum = (
-            is_near(other.get(name, 0.0), one[name] * factor) for factor in (few / many, many / few)
+            is_scaled(one[name], other.get(name, 0.0), factor)
+            for factor in (few / many, many / few)
         )
-        line = line_of_loss(pair[1], step, name) or line_of_report(pair[1], step)
+        line = line_in_step(pair[1], name, [step])
+        if name.endswith("loss"):
+            line = line or line_of_report(pair[1], step)
         if (is_part or is_sum) and line and step not in told:
             told.add(step)
             done = "divided" if is_part else "multiplied"
@@ -66,7 +66,7 @@ def never_updated(recording: Recording) -> Iterator[Finding]:
     metrics = [each for report in recording.of(MetricsReported) for each in report.metrics]
     for name, step in STEPS.items() if recording.finished and recording.of(StepEnded) else ():
         values = [each.value for each in metrics if each.name == name]
-        line = line_of_loss(recording, step, "loss")
+        line = returned_in_step(recording, name, [step])
         if line and values and not any(values):
             message = f"`fit` reports not the loss that `{step}` returns, but a metric of Keras that the step does not update"
             proof = f"the weights have changed, and {name} is 0.0 in all {len(values)} reports"
@@ -104,42 +104,21 @@ def parts_of_batch(frame: Frame) -> set[str]:
     return batch
 
 
-def losses_of(recording: Recording) -> dict[str, float]:
-    """Returns the losses of the first epoch that has them, the last one first."""
+def first_values(recording: Recording) -> dict[str, float]:
+    """Returns what is reported in the first epoch that has it, the last one first."""
     metrics = [each for report in recording.of(MetricsReported) for each in report.metrics]
-    return {each.name: each.value for each in reversed(metrics) if each.name.endswith("loss")}
-
-
-def is_near(value: float, wanted: float) -> bool:
-    return value != 0.0 and abs(value - wanted) <= NEAR * abs(wanted)
-
-
-def line_of_loss(recording: Recording, step: str, name: str) -> Stack:
-    """Returns the line of the program's own step that puts what is no result of a metric into a dict as this loss."""
-    for path, function in own_steps(recording, step):
-        for value in values_under(ast.walk(function), name.removeprefix("val_")):
-            if "result(" not in ast.unparse(value):
-                return (Frame(path, value.lineno, step),)
-    return ()
+    return {each.name: each.value for each in reversed(metrics)}
 
 
 def line_of_report(recording: Recording, step: str) -> Stack:
     """Returns the line of the program's own step that gives a value to a metric; else the one that returns."""
-    for path, function in own_steps(recording, step):
+    for path, function in own_steps(recording, [step]):
         updates = [call for call in calls_in(function) if is_update(call) and len(call.args) == 1]
         lines = [call.lineno for call in updates]
         lines += [each.lineno for each in returns_in(function)]
         if lines:
             return (Frame(path, lines[0], step),)
     return ()
-
-
-def own_steps(recording: Recording, step: str) -> Iterator[tuple[str, Function]]:
-    """Yields the functions that models have instead of this step of Keras's, with their files."""
-    for each in recording.definitions(Use.STEP):
-        function = function_defined(each.location) if each.name == step else None
-        if function:
-            yield each.location.path, function
 
 
 def is_update(call: ast.Call) -> bool:
