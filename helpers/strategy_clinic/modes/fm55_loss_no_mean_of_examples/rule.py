@@ -191,11 +191,11 @@ def joined_examples(recording: Recording, kind: str = "") -> Stack:
 
 
 def reduced_examples(recording: Recording) -> Stack:
-    """Returns the line that computes the values of examples which the program reduces to the loss."""
+    """Returns the line that reduces examples to the loss; where it adds them up, the one that computes what each of them has."""
     for loss in traced_losses(recording):
-        reduced = [each for of in loss.written(loss.reductions) for each in loss.sources(of)]
-        for each in loss.written(reduced):
-            return each.location
+        for of in loss.written(loss.reductions):
+            found = loss.sources(of) if of.kind in ("Sum", "Mean") else [of]
+            return next((each.location for each in loss.written(found)), ())
     return ()
 
 
