@@ -200,42 +200,24 @@ def reduced_examples(recording: Recording) -> Stack:
 
 
 def from_copy(stack: Stack) -> Stack:
-    """Returns the line that only gives another name to what a line of the loss is given, as if this were that of all replicas.
+    """Returns the line that only passes on what a line of the loss is given, as if it was that of all replicas.
 
-    It assigns the name, or returns it from a function of the file that is called for it. The same lines if there is none.
+    It gives it another name, or returns it from a function that is called for it. The same lines if there is none.
     """
     for i, frame in enumerate(stack):
         if blame.computes_gradient(frame):
             break
-        for name in names_given(blame.statement_at(frame)):
-            assigned = blame.last_assignment(frame, name)
-            value = blame.assigned_value(assigned)
-            called = blame.called_name(value) if isinstance(value, ast.Call) else ""
-            for function in blame.functions_named(blame.nodes_of_file(frame.path), called):
-                for end in blame.returns_in(function)[-1:]:
-                    assigned, value = Frame(frame.path, end.lineno, called), end.value
-            if assigned and is_copy(value):
-                return (assigned, *stack[i:])
+        given = [each for call in blame.calls_in(blame.statement_at(frame)) for each in call.args]
+        for name in reversed([each for each in given if isinstance(each, ast.Name)]):
+            line = blame.maker_of(name, frame, ())
+            if line != frame and is_copy(blame.statement_at(line)):
+                return (line, *stack[i:])
     return stack
 
 
-def names_given(statement: ast.stmt | None) -> list[str]:
-    """Returns the names that a statement gives to functions, the last one first, and those that it multiplies as matrices."""
-    nodes = [*blame.nodes_under(statement)]
-    given = [each for call in blame.calls_in(statement) for each in call.args]
-    products = [each for each in nodes if isinstance(each, ast.BinOp)]
-    given += [
-        part
-        for each in products
-        if isinstance(each.op, ast.MatMult)
-        for part in (each.left, each.right)
-    ]
-    return [each.id for each in reversed(given) if isinstance(each, ast.Name)]
-
-
-def is_copy(value: ast.expr | None) -> bool:
-    """Tells whether this is names, or names and numbers, that nothing is computed of."""
-    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+def is_copy(statement: ast.stmt | None) -> bool:
+    """Tells whether a line has several values of which it computes nothing."""
+    parts = getattr(getattr(statement, "value", None), "elts", ())
     plain = all(isinstance(each, ast.Name | ast.Constant) for each in parts)
     return plain and any(isinstance(each, ast.Name) for each in parts)
 
