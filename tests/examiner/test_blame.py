@@ -376,3 +376,24 @@ def test_a_partial_that_is_called_without_arguments(tmp_path, line, blamed):
     path.write_text(PARTIALS)
     frames = blame.from_partial((Frame(str(path), line, "build"),))
     assert [frame.line for frame in frames] == blamed
+
+
+BOUND = """\
+def total(errors, reduce):
+    return sum(weight * reduce(each) for weight, each in errors)
+def other(errors, reduce):
+    return reduce(errors)
+def make_loss():
+    return partial(total, reduce=tf.reduce_mean)
+"""
+
+
+@pytest.mark.parametrize(
+    "line, function, expected",
+    [(2, "total", [6, 2]), (4, "other", [4])],
+    ids=["bound", "not bound"],
+)
+def test_a_partial_chooses_what_its_function_is_given(line, function, expected, tmp_path):
+    path = tmp_path / "losses.py"
+    path.write_text(BOUND)
+    assert lines(blame.from_choice(stack(path, line, function=function))) == expected

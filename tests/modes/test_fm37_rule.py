@@ -542,3 +542,22 @@ def test_a_loss_of_one_number_that_keras_divides_again(number_at, sum_at, line, 
     (finding,) = diagnose(Runs(runs[::-1], [first_divergence(*runs)])).findings
     assert (finding.mode, finding.line) == ("fm37", line[0].line)
     assert ("by Keras" in str(finding.message)) == ("each example" in finding.fix) == by_keras
+
+
+@pytest.mark.parametrize(
+    "kind, few, many, growing",
+    [("DivNoNan", 8, 4, True), ("RealDiv", 1, 2, False), ("Mul", 1, 2, True)],
+)
+def test_a_number_of_which_a_loss_grows_is_another_one_on_more_devices(kind, few, many, growing):
+    def of(number):
+        told = [
+            Operation(0, kind, LINE, (1, 2), Carries.TOTAL, False, None),
+            Operation(1, "Sum", LINE, (), Carries.TOTAL, False, None),
+            Operation(2, "Const", LINE, (), Carries.WEIGHTS, False, float(number)),
+        ]
+        return lineage.Loss(LINE, tuple(told))
+
+    for grows in (True, False):
+        found = [each.kind for each in of(many).others_than(of(few), grows=grows)]
+        assert found == ([kind] if grows is growing else [])
+    assert not [*of(few).others_than(of(few), grows=True)]

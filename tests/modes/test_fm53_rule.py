@@ -293,3 +293,26 @@ def test_the_line_that_makes_what_a_loop_takes(tmp_path, lines, file, line):
     other.write_text(ELSEWHERE)
     blamed = rule.from_loop(stack(path, *lines), [str(path), str(other)])[0]
     assert (blamed.path, blamed.line) == (str(tmp_path / file), line)
+
+
+PASSED = """\
+class Batches:
+    def __init__(self, strategy):
+        self.strategy = strategy
+    def feed(self, rows):
+        return rows
+    def training(self, epoch):
+        return self.feed(rows[epoch])
+def mean_of(step, batches):
+    for batch in batches:
+        strategy.run(step, args=(batch,))
+mean_of(learn, data.training(epoch))
+mean_of(learn, rows)
+"""
+
+
+@pytest.mark.parametrize("call, line", [(11, 5), (12, 12)], ids=["made", "no function"])
+def test_a_loop_over_what_the_caller_gives(tmp_path, call, line):
+    path = tmp_path / "train.py"
+    path.write_text(PASSED)
+    assert rule.from_loop(stack(path, 10, call))[0].line == line

@@ -178,3 +178,59 @@ def test_what_makes_runs_differ_too_is_not_taken_for_it(update, expected, part, 
     assert judged(one, other, answer)[:1] == expected
     assert judged(one, other) == []
     assert replacement in str(asked[0].change)
+
+
+def test_a_product_of_the_examples_of_all_replicas_joins_nothing_of_a_part():
+    product = COMPARED.operations[1]
+    whole = (COMPARED.operations[0], replace(product, whole=True), COMPARED.operations[2])
+    for operations, line in ((COMPARED.operations, 4), (whole, None)):
+        loss = LossTraced(GRADIENT, operations)
+        found = rule.joined_examples(run(GradientComputed(GRADIENT, 0, 1), loss))
+        assert (found[0].line if found else None) == line
+
+
+def test_a_line_that_reads_weights_multiplies_examples_where_these_are_not_reduced():
+    read = ("ReadVariableOp", COUNTED, (), Carries.WEIGHTS)
+    product = ("MatMul", COUNTED, (), Carries.EXAMPLES)
+    scaled = traced(
+        ("Sum", LOSS, (1,), Carries.TOTAL), ("Mul", LOSS, (2, 3), Carries.EXAMPLES), product, read
+    )
+    dense = traced(("Sum", LOSS, (1, 2), Carries.TOTAL), product, read)
+    for loss, line in ((scaled, 4), (dense, None)):
+        found = rule.joined_examples(run(GradientComputed(GRADIENT, 0, 1), loss))
+        assert (found[0].line if found else None) == line
+
+
+PASSED_ON = """\
+def everyone(keys):
+    return keys, 0
+def contrast(queries, keys):
+    pool, ids = queries, keys
+    own = matmul(queries, pool)
+    others, first = everyone(keys)
+    return matmul(own, others)
+def compared(one, two):
+    other = normalized(two)
+    return matmul(one, other)
+def learn(batch):
+    x, y = batch, 1
+    losses = compared(x, y)
+    return tape.gradient(losses, weights)
+"""
+
+
+@pytest.mark.parametrize(
+    "line, blamed",
+    [(5, 4), (7, 2), (10, 10), (13, 13)],
+    ids=["another name", "returned", "computed", "where gradients are computed"],
+)
+def test_the_line_that_passes_on_what_a_replica_has(tmp_path, line, blamed):
+    path = tmp_path / "loss.py"
+    path.write_text(PASSED_ON)
+    assert rule.from_copy(stack(path, line))[0].line == blamed
+
+
+@pytest.mark.parametrize("kind, line", [("Sum", 6), ("Max", 7)])
+def test_the_line_of_a_loss_that_joins_nothing_is_where_examples_are_reduced(kind, line):
+    loss = traced((kind, stack("train.py", 7, function="loss"), (1,), Carries.TOTAL), EXAMPLES)
+    assert rule.reduced_examples(run(GradientComputed(GRADIENT, 0, 1), loss))[0].line == line

@@ -100,6 +100,17 @@ def test_a_program_without_a_step_of_its_own(tmp_path):
     assert modes(*runs(tmp_path, "loss", 4.0, 2.0, text="model.fit(data)\n" * 10)) == []
 
 
+@pytest.mark.parametrize("step, expected", [("train_step", ["fm68"]), ("update_state", ["fm44"])])
+def test_another_metric_that_a_step_updates_with_a_part(tmp_path, step, expected):
+    path = tmp_path / "train.py"
+    update = written(location=stack(path, 3, function=step), writer=Owner.METRIC)
+    change = StepEnded(1, values({1: [0.5]}), (), (), ())
+    pair = runs(tmp_path, "error", 4.0, 2.0)
+    kept = variable(1, name="error/total"), update, change
+    found_in = found(*(replace(each, events=(*each.events, *kept)) for each in pair))
+    assert [each.mode for each in found_in] == expected
+
+
 def test_a_run_that_did_not_end(tmp_path):
     assert modes(*runs(tmp_path, "loss", 4.0, 2.0, outcome=Outcome.RAISED)) == []
 

@@ -26,7 +26,7 @@ from ...examiner.suspects import (
     replaced_as_expected,
     uses,
 )
-from ...observer.events import Frame, GradientComputed, Operation, Part, PartUsed, Stack
+from ...observer.events import GradientComputed, Operation, Part, PartUsed, Stack
 from ...observer.replacements import Replacement
 
 # Why a loss of Keras, or a chosen way to add up, makes the runs differ.

@@ -54,7 +54,8 @@ def part_of_loss(runs: Runs) -> Iterator[Finding]:
         if (is_part or is_sum) and line and step not in told:
             told.add(step)
             done = "divided" if is_part else "multiplied"
-            says = f"`{step}` reports a loss that is {done} by the number of replicas"
+            what = "loss" if name.endswith("loss") else "metric"
+            says = f"`{step}` reports a {what} that is {done} by the number of replicas"
             values = f"{name} is {one[name]:.6g} on {few} and {other[name]:.6g} on {many} devices"
             finding = compared(MODE, (few, many), line, f"{says}: {values}")
             yield finding if is_part else replace(finding, fix=TRACKED)
