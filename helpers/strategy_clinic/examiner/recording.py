@@ -183,8 +183,9 @@ class Recording:
         return self.variables.get(number)
 
     def maker_of(self, number: int) -> Owner | None:
+        """Returns by whose code a variable is made; `fit` makes those of layers that it is the first to call."""
         made = self.variable(number)
-        return made.maker if made else None
+        return Owner.LAYER if made and made.maker is Owner.TRAINER else made and made.maker
 
     def first_made_by(self, maker: Owner) -> Stack:
         """Returns where the first variable of a maker was made, if a line of the program is known."""

@@ -10,12 +10,11 @@ from collections.abc import Iterable
 from ..observer.events import (
     CheckpointRestored,
     Loaded,
-    ModelCalled,
-    ModelUsed,
     Owner,
     ProgramState,
     Saved,
     SaveKind,
+    VariableRead,
     VariablesKept,
     VariableWritten,
 )
@@ -43,15 +42,13 @@ def is_filled_later(recording: Recording, load: VariablesKept) -> bool:
 
 
 def is_used_as_made(recording: Recording, load: VariablesKept) -> bool:
-    """Tells whether the file has nothing for weights of a model that is called afterwards, and that nothing trains or writes.
+    """Tells whether the file has nothing for weights that are read afterwards, and that nothing trains or writes.
 
     A new head, which is trained after the load, is no such weight.
     """
     weights = kept_weights(recording, load) - recording.trained - recording.written
-    called = {each for call in recording.of(ModelCalled, after=load) for each in call.variables}
-    called |= {each for use in recording.of(ModelUsed, after=load) for each in use.variables}
-    is_called = bool(weights & called)
-    return recording.finished and not (load.fitting or load.skipped) and is_called
+    read = {each.number for each in recording.of(VariableRead, after=load)}
+    return recording.finished and not (load.fitting or load.skipped) and bool(weights & read)
 
 
 def kept_weights(recording: Recording, load: VariablesKept) -> set[int]:
