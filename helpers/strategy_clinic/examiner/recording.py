@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from ..observer.events import (
     DatasetBatched,
     DatasetFromFunction,
     Definition,
+    Ended,
     Event,
     ExceptionRaised,
     FileMoved,
@@ -225,6 +227,13 @@ class Recording:
     @cached_property
     def loaded(self) -> frozenset[int]:
         return frozenset(number for load in self.of(Loaded) for number in load.variables)
+
+    @cached_property
+    def not_numbers(self) -> frozenset[int]:
+        """Returns the variables that end as NaN, which is equal to nothing, not even to itself in a file."""
+        ended = self.last(Ended)
+        values = ended.values if ended else ()
+        return frozenset(each.number for each in values if math.isnan(each.sample.norm))
 
     @cached_property
     def trained(self) -> frozenset[int]:

@@ -235,11 +235,11 @@ def rates_saved(run: Recording) -> dict[tuple[str, int], set[float]]:
 
 
 def resumed(recordings: Sequence[Recording]) -> Iterator[tuple[Recording, Recording]]:
-    """Yields the restarts that go on from what was saved and end well, each with the whole run."""
+    """Yields the restarts that go on from what was saved and end well, each with the whole run, if that trains to numbers."""
     for run in recordings:
-        is_restart = run.role is Role.RESTARTED and run.finished
-        if is_restart and run.whole and loads_at_start(run):
-            yield run, run.whole
+        whole = run.whole if run.role is Role.RESTARTED and run.finished else None
+        if whole and loads_at_start(run) and not whole.trained & whole.not_numbers:
+            yield run, whole
 
 
 def loss_of_value(run: Recording, lost: Lost) -> Loss:

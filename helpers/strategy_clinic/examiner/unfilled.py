@@ -25,6 +25,13 @@ from .recording import Recording
 SHAPE = re.compile(r"\([\d, ]*\)(?= )")  # of a weight, in what a name holds
 
 
+def loads_with_kept(recording: Recording) -> list[VariablesKept]:
+    """Returns the loads that left variables as they were, as far as their values are numbers."""
+    return [
+        each for each in recording.of(VariablesKept) if not recording.not_numbers & {*each.kept}
+    ]
+
+
 def is_filled_later(recording: Recording, load: VariablesKept) -> bool:
     """Tells whether something else sets the variables afterwards: another load, or the program itself."""
     kept = set(load.fitting or load.kept)

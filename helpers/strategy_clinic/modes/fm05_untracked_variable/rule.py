@@ -32,7 +32,7 @@ from ...examiner.restarts import (
 )
 from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs
-from ...examiner.unfilled import layers_left_out, names_model_with, save_of
+from ...examiner.unfilled import layers_left_out, loads_with_kept, names_model_with, save_of
 from ...observer.events import (
     Ended,
     Frame,
@@ -198,7 +198,7 @@ def attribute_replaced(recording: Recording) -> Iterator[Finding]:
 @rule("fm05", explains_divergence=False)
 def model_left_out(recording: Recording) -> Iterator[Finding]:
     """Checks whether a checkpoint has only the optimizer of a model, and the model that it should fill is used as it was made."""
-    for kept in recording.of(VariablesKept):
+    for kept in loads_with_kept(recording):
         save = save_of(recording, kept)
         is_empty = kept.function == "restore" and not (kept.filled or kept.fitting)
         if not save or not save.made_at or not is_empty:

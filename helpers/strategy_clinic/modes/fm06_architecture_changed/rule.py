@@ -16,7 +16,13 @@ from ...examiner.blame import (
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, observed, reclassify, rule
-from ...examiner.unfilled import filled_weights, is_filled_later, is_used_as_made, save_without
+from ...examiner.unfilled import (
+    filled_weights,
+    is_filled_later,
+    is_used_as_made,
+    loads_with_kept,
+    save_without,
+)
 from ...observer.events import (
     CheckpointRestored,
     ExceptionRaised,
@@ -33,7 +39,7 @@ LITERALS = ast.Constant, ast.Dict, ast.List
 
 @rule("fm06")
 def filled_in_part(recording: Recording) -> Iterator[Finding]:
-    for load in recording.of(VariablesKept):
+    for load in loads_with_kept(recording):
         kept = load.fitting or load.kept
         if not load.location or is_filled_later(recording, load):
             continue

@@ -47,10 +47,21 @@ def restored_nothing(recording: Recording) -> Iterator[Finding]:
         is_given = (
             recording.before and sought and is_option(recording, recording.before, sought[-1])
         )
-        if saved and same_object and first.path is None and first.location and not is_given:
-            message = "restore is given no path, and restores nothing"
+        is_empty = first.path is None or is_other_path(recording, first)
+        if saved and same_object and is_empty and first.location and not is_given:
+            message = f"restore is given {first.path or 'no path'}, and restores nothing"
             proof = f"{saved[-1].path} was there, saved before the restart"
             yield observed("fm08", recording, first.location, message, proof)
+
+
+def is_other_path(recording: Recording, restored: CheckpointRestored) -> bool:
+    """Tells whether a restart restores a path to which nothing was saved, and goes on with the values that it has made."""
+    stopped, whole = recording.before, recording.whole
+    if not stopped or not whole or not restored.path:
+        return False
+    path = recording.absolute(restored.path)
+    known = saved_paths(stopped) | {whole.absolute(load.path) for load in whole.of(Loaded)}
+    return path not in known and begins_from_zero(recording, whole)
 
 
 @rule("fm08")

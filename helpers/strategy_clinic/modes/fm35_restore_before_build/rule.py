@@ -47,12 +47,10 @@ def restored_too_early(recording: Recording) -> Iterator[Finding]:
 @rule("fm35", explains_divergence=False)
 def restored_into_nothing(recording: Recording) -> Iterator[Finding]:
     """Checks for a restore that fills nothing, while a model that is asked for its variables later has none."""
-    for restored in recording.of(CheckpointRestored):
-        makers = {recording.maker_of(number) for number in restored.variables}
+    for restored in restored_empty(recording):
         empty = [e for e in recording.of(UnbuiltModelRead, after=restored) if not e.variables]
         made = {each.maker for each in recording.of(VariableMade, after=restored)}
-        is_filled = not makers <= {Owner.CHECKPOINT} or {Owner.LAYER, Owner.USER} & made
-        if restored.path and restored.location and empty and not is_filled:
+        if empty and not {Owner.LAYER, Owner.USER} & made:
             message = f"{empty[0].name} has no variables: nothing is restored, and nothing is said"
             proof = "it has none at ", line_of(empty[0].location, "the end")
             finding = observed("fm35", recording, restored.location, message, *proof)
@@ -79,6 +77,16 @@ def loaded_unbuilt(recording: Recording) -> Iterator[Finding]:
             finding = observed("fm35", recording, load.location, message, *proof)
             yield replace(finding, fix=BUILD_LAYERS)
             return
+
+
+def restored_empty(recording: Recording) -> list[CheckpointRestored]:
+    """Returns the restores of objects that have no variables then, but for the counter of a checkpoint."""
+    return [
+        each
+        for each in recording.of(CheckpointRestored)
+        if each.path and each.location
+        if {*map(recording.maker_of, each.variables)} <= {Owner.CHECKPOINT}
+    ]
 
 
 def variables_of_made(recording: Recording, load: Loaded) -> set[int]:
@@ -121,8 +129,9 @@ def where_variables_are_made(
 
 @blames("fm35")
 def restore_of_it(recording: Recording, stack: Stack) -> Stack:
-    early = restored_early(recording)
-    return (*line_of_order(recording, early[0])[:1], *stack) if early else stack
+    lines = [line_of_order(recording, early) for early in restored_early(recording)]
+    lines = lines or [each.location for each in restored_empty(recording)[-1:]]
+    return (*lines[0][:1], *stack) if lines else stack
 
 
 def line_of_order(recording: Recording, early: RestoredBeforeBuild) -> Stack:

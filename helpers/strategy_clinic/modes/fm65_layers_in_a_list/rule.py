@@ -11,6 +11,7 @@ from ...examiner.unfilled import (
     is_used_as_made,
     kept_weights,
     layers_left_out,
+    loads_with_kept,
     names_model_with,
     of_layers,
     save_of,
@@ -24,7 +25,7 @@ REASON = "a checkpoint does not follow layers of Keras 3 in a list or a dictiona
 @rule("fm65", explains_divergence=False)
 def used_as_made(run: Recording) -> Iterator[Finding]:
     """Checks what a restore leaves as it was made, and nothing fills later."""
-    for load in run.of(VariablesKept):
+    for load in loads_with_kept(run):
         save = lacking(run, load)
         if save and is_used_as_made(run, load) and not is_filled_later(run, load):
             weights = kept_weights(run, load)
