@@ -636,7 +636,16 @@ def argument_passed(callers: Stack, function: Function | None, name: str) -> ast
 
 
 def maker_of(value: ast.expr | None, frame: Frame, paths: Sequence[str]) -> Frame:
-    """Returns the line that makes a value: an assignment, or where the function that returns it puts it together."""
+    """Returns the line that makes a value: an assignment, or where the function that returns it puts it together.
+
+    Of a dictionary that is made for each of some names, the line that lists these.
+    """
+    if isinstance(value, ast.DictComp):
+        given = values_by_name(frame.path)
+        listed = [
+            each for name in names_in(value.generators[0].iter) for each in given.get(name, ())
+        ]
+        return frame._replace(line=listed[0].lineno) if len(listed) == 1 else frame
     if isinstance(value, ast.Name) and (assigned := last_assignment(frame, value.id)):
         return maker_of(assigned_value(assigned), assigned, paths)
     name = called_name(value) if isinstance(value, ast.Call) else ""

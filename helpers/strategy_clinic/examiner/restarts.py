@@ -182,9 +182,13 @@ def writes_after_save(whole: Recording, rate: float) -> list[LearningRateWritten
         for save in whole.of(Saved)
         for write in whole.of(LearningRateWritten, after=save)
         if same_rate(write.value, rate)
-        if in_one_loop(write.location, save.location)
-        if write.location[0].line > save.location[0].line
+        if any(is_below(write.location, save.location[i:]) for i in range(len(save.location)))
     ]
+
+
+def is_below(stack: Stack, other: Stack) -> bool:
+    """Tells whether a line is further down in a loop than another one."""
+    return in_one_loop(stack, other) and stack[0].line > other[0].line
 
 
 @dataclass(frozen=True)

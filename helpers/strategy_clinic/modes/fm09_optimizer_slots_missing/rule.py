@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...examiner.blame import from_maker
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
@@ -38,7 +39,7 @@ def slots_missing(recording: Recording) -> Iterator[Finding]:
             yield observed(
                 "fm09",
                 recording,
-                save.location,
+                from_maker(save.location, recording.location_of(slots[0])),
                 f"the optimizer had no slots when this was saved: a restore leaves {len(slots)} as they are",
                 "after ",
                 line_of(restored.location, "a restore"),

@@ -1,9 +1,20 @@
 """Checks fm29: loaded weights are trained on by a new optimizer that is otherwise the one before."""
 
+import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from ...examiner.blame import called_at, from_caller, from_contents, from_decision, from_parting
+from ...examiner.after_restart import named
+from ...examiner.blame import (
+    called_at,
+    from_caller,
+    from_contents,
+    from_decision,
+    from_parting,
+    name_of,
+    nodes_under,
+    statement_at,
+)
 from ...examiner.findings import Finding, Location, Text
 from ...examiner.history import first_updates, loads_of, saves_to, updates_of
 from ...examiner.printed import program_files
@@ -205,6 +216,15 @@ def line_to_blame(recording: Recording, load: Loaded, new: OptimizerState, made_
     return saved_at(recording, load, made_at) or from_decision(load.location, (load.function,))
 
 
+def is_given(made_at: Stack, callers: Stack) -> bool:
+    """Tells whether a caller gives the name of what is made on a line: whom it calls decides what becomes of it."""
+    statement = statement_at(made_at[0]) if made_at else None
+    names = named(statement) if isinstance(statement, ast.Assign) else []
+    return any(
+        name_of(node) in names for frame in callers[:1] for node in nodes_under(statement_at(frame))
+    )
+
+
 def saved_at(recording: Recording, load: Loaded, optimizer_at: Stack) -> Stack:
     """Returns the line that decides what a checkpoint holds, if one function restores it and loads the weights.
 
@@ -217,7 +237,7 @@ def saved_at(recording: Recording, load: Loaded, optimizer_at: Stack) -> Stack:
             continue
         contents = from_contents(restored.made_at, program_files(recording))
         holders = {frame.scope for frame in restored.made_at[:1]}
-        if contents != restored.made_at or holders & makers:
+        if contents != restored.made_at or holders & makers or is_given(optimizer_at, contents[1:]):
             return contents
         return from_caller(restored.made_at)
     return ()

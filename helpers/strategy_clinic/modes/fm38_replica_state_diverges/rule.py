@@ -214,7 +214,8 @@ def is_of_first_replica(recording: Recording, made: VariableMade) -> bool:
     """Tells whether the program writes a number that is not trained, and of those of all replicas the first is stored."""
     is_own = made.maker in (Owner.USER, Owner.LAYER) and bool(made.location)
     is_first = made.aggregation == "ONLY_FIRST_REPLICA" and "float" in made.dtype
-    return is_first and is_own and made.number in recording.written - recording.trained
+    is_state = made.number in recording.written - recording.trained
+    return is_first and is_own and is_state and recording.is_distributed(made.number)
 
 
 def differences(one: Recording, other: Recording) -> Iterator[tuple[VariableMade, float]]:
