@@ -218,6 +218,18 @@ def made_at(held: Key) -> Stack:
     return tuple(Frame(path, each.lineno, holder) for each in assignments_of(held)[:1])
 
 
+def read_at(held: Key) -> Stack:
+    """Returns the first line on which a value decides something else than its own next value."""
+    path, holder, name = plain(held)
+    own = {id(node) for each in assignments_of(held) for node in ast.walk(each)}
+    reads = [
+        node.lineno
+        for node in nodes_of_file(path, ast.Name | ast.Attribute)
+        if name_of(node) == name and id(node) not in own
+    ]
+    return (Frame(path, min(reads), holder),) if reads else made_at(held)
+
+
 def is_given_anew(held: Key) -> bool:
     """Tells whether a name gets its value on several lines: at first, and later."""
     return len(assignments_of(held)) > 1
@@ -237,19 +249,22 @@ def counts_in_loop(held: Key) -> bool:
 
 
 def assignments_of(held: Key) -> list[Assigning]:
-    """Returns what gives a name of a class, a function or a module its value: attributes first."""
+    """Returns what gives a name of a class, a function or a module its value; an attribute may get it elsewhere, too."""
     path, holder, name = plain(held)
-    given = [
+    own = {
         inner
         for node in nodes_of_file(path)
         if not holder or getattr(node, "name", None) == holder.rpartition(".")[2]
         for inner in nodes_under(node)
-        if isinstance(inner, Assigning) and name in named(inner)
-    ]
-    of_object = [
+    }
+    given = [each for each in nodes_of_file(path, Assigning) if name in named(each)]
+    here = [each for each in given if each in own]
+    of_objects = [
         each for each in given if any(isinstance(part, ast.Attribute) for part in targets_in(each))
     ]
-    return of_object or given
+    if not own.intersection(of_objects):
+        return here
+    return sorted(of_objects, key=lambda each: each not in own)
 
 
 def named(assignment: Assigning) -> list[str]:

@@ -170,7 +170,11 @@ def calls_in(node: ast.AST | None) -> list[ast.Call]:
 
 
 def returns_in(node: ast.AST | None) -> list[ast.Return]:
-    return [each for each in nodes_under(node) if isinstance(each, ast.Return)]
+    """Returns the returns of a function, without those of functions that it defines."""
+    inner = [each for each in nodes_under(node) if isinstance(each, Function) and each is not node]
+    of_inner = {each for function in inner for each in ast.walk(function)}
+    returns = [each for each in nodes_under(node) if isinstance(each, ast.Return)]
+    return [each for each in returns if each not in of_inner]
 
 
 def values_under(nodes: Iterable[ast.AST], key: str) -> Iterator[ast.expr]:
@@ -334,6 +338,24 @@ def loop_around(frame: Frame) -> Loop | None:
     """Returns the smallest loop in the function of a line that the line belongs to."""
     loops = [node for node in nodes_in_scope(frame) if isinstance(node, Loop)]
     return min((each for each in loops if spans(each, frame.line)), key=height, default=None)
+
+
+def from_definer(stack: Stack) -> Stack:
+    """Returns the frames from the one on that has not defined the function of the one before: it was called there."""
+    while len(stack) > 1 and function_at(stack[1]) in functions_around(stack[0])[:-1]:
+        stack = stack[1:]
+    return stack
+
+
+def from_iterated(stack: Stack) -> Stack:
+    """Returns the line that returns what the loop around a line goes through, if a function of the file makes it."""
+    loop = loop_around(stack[0])
+    value: ast.expr | None = loop.iter if isinstance(loop, ast.For) else None
+    assigned = last_assignment(stack[0], plain_name(value))
+    for call in calls_in(assigned_value(assigned) or value):
+        if (made := maker_of(call, stack[0], ())) != stack[0]:
+            return (made, *stack)
+    return stack
 
 
 def in_one_loop(stack: Stack, other: Stack) -> bool:

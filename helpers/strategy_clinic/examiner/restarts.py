@@ -35,6 +35,8 @@ from .after_restart import (
     Key,
     Lost,
     are_alike,
+    assignments_of,
+    changed_values,
     first_common,
     has_consequence,
     is_best_value,
@@ -43,7 +45,16 @@ from .after_restart import (
     made_at,
     without_unstable,
 )
-from .blame import called_at, from_contents, in_one_loop, nodes_of_file, with_keyword
+from .blame import (
+    branch_around,
+    called_at,
+    from_contents,
+    in_one_loop,
+    name_of,
+    nodes_of_file,
+    nodes_under,
+    with_keyword,
+)
 from .divergence import distance, repeats_again, tolerance
 from .findings import Evidence, Finding, Location, Note, Text, counted
 from .hangs import waiting_at
@@ -154,13 +165,27 @@ def lost_rate(run: Recording, whole: Recording, others: Sequence[Recording]) -> 
     rate = other_rate(run, whole, others)
     if rate and rate.models_agree:
         kept = [each.held for each in rate.differing if is_best_value(each)]
-        location = next((made_at(held) for held in kept if is_given_anew(held)), last_saved(run)[2])
+        kept = [held for held in kept if is_given_anew(held)] or decided_by(whole, rate.right)
+        location = next(map(made_at, kept), last_saved(run)[2])
         what = f"what decides about the learning rate is not saved: {rate}, with the same weights"
         yield Loss(Holder.SCHEDULE, location, what)
     elif rate:
         for write in writes_after_save(whole, rate.right)[:1]:
             what = f"the learning rate is set after the checkpoint is saved: {rate}"
             yield Loss(Holder.RATE, write.location, what)
+
+
+def decided_by(whole: Recording, rate: float) -> list[Key]:
+    """Returns the values that a condition reads before this rate is set, and that get their next value after it."""
+    return [
+        held
+        for write in whole.of(LearningRateWritten)
+        if same_rate(write.value, rate)
+        for branch in map(branch_around, write.location[:1])
+        for held in sorted(changed_values(whole))
+        if branch and held[2] in map(name_of, nodes_under(branch.test))
+        if any(each.lineno > branch.lineno for each in assignments_of(held))
+    ]
 
 
 FOUND_BY = {

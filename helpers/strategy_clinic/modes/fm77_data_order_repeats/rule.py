@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...examiner.after_restart import is_generator, lost_values, made_at, other_examples
-from ...examiner.blame import loop_around
+from ...examiner.after_restart import is_generator, lost_values, made_at, other_examples, read_at
+from ...examiner.blame import from_definer, from_iterated, loop_around
 from ...examiner.divergence import repeats_again
 from ...examiner.findings import FollowUp, OtherSeed
 from ...examiner.recording import Recording, Role
@@ -40,9 +40,9 @@ def order_begins_again(runs: Runs) -> Steps:
     others = [each for each in runs.recordings if each.role is Role.COMPARED]
     for run, whole in resumed(runs.recordings):
         lost = [each.held for each in lost_values(run, whole, False) if each.is_reset]
-        generators = [held for held in lost if is_generator(held)]
-        if len(generators) < len(lost):
-            continue  # a counter that begins again, such as that of epochs, takes the examples with it
+        lost.sort(key=is_generator, reverse=True)
+        if lost and not is_generator(lost[-1]) and steps_at_end(run) != steps_at_end(whole):
+            continue  # the counter of epochs begins again, and takes the examples with it
         other = other_examples(run, whole, others)
         if other and (yield from chooses_order(run)):
             which = "other examples than in the run that was never stopped"
@@ -51,7 +51,9 @@ def order_begins_again(runs: Runs) -> Steps:
                     f"the examples that were taken after {other.taken}: their order begins again"
                 )
             message = f"training goes on after {other.updates} updates with {which}"
-            drawn = made_at(generators[0]) if generators else order_chosen(run, other.location)
+            drawn = order_chosen(run, other.location)
+            if lost:
+                drawn = made_at(lost[0]) if is_generator(lost[0]) else read_at(lost[0])
             yield finding(run, drawn, message, FIX, mode=MODE)
             return
 
@@ -64,7 +66,9 @@ def chooses_order(run: Recording) -> Answers[bool]:
 
 
 def order_chosen(run: Recording, step: Stack) -> Stack:
-    """Returns the line that trains an epoch in a loop, or else the one that shuffles, or the step."""
+    """Returns the line that trains an epoch in a loop, or else the one that shuffles, or that makes what the step takes."""
     epochs = [i for i, frame in enumerate(step) if i and loop_around(frame)]
     drawn = run.of(OrderDrawn)
-    return step[epochs[0] :] if epochs else drawn[-1].location if drawn else step
+    if epochs:
+        return step[epochs[0] :]
+    return from_definer(drawn[-1].location) if drawn else from_iterated(step)
