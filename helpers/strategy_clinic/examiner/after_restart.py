@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..observer.events import ExamplesTaken, Frame, Held, ProgramState, Stack
+from ..observer.events import ExamplesTaken, Frame, Held, Owner, Part, PartUsed, ProgramState, Stack
 from .blame import called_name, name_of, nodes_of_file, nodes_under
 from .printed import is_comparable
 from .recording import Recording
@@ -22,6 +22,7 @@ LAST_LINES = 4  # of the output
 SIZES = ast.Lt | ast.Gt | ast.LtE | ast.GtE
 NEAR = 2e-3  # the largest relative difference of two numbers that are taken for equal
 SMALL = 2e-6  # the same of two numbers near 0
+NEARER = 0.25  # of two distances, the smaller one in units of the other
 NUMBERED = " of number "  # how the names of equal objects go on
 GENERATORS = {"default_rng", "Generator", "RandomState", "Random"}
 FLAGS = {"True", "False", "None"}
@@ -124,6 +125,8 @@ def lost_values(run: Recording, whole: Recording, ends_alike: bool) -> list[Lost
 
     Where weights differ, much else follows from them: only what begins again from its first value is sure, and a variable that no
     weight follows from. A number of Python that no weight follows from may be of this start alone, such as a mean that is shown.
+    If the same examples go on and nothing is random, a number that is computed from itself is near its first values only if it
+    was lost.
     """
     updates, state, rights = first_common(run, whole)
     changed = changed_values(whole)
@@ -136,14 +139,42 @@ def lost_values(run: Recording, whole: Recording, ends_alike: bool) -> list[Lost
         and is_own(key, value)  # last, since it reads source code
     ]
     models_agree = not any(";" in each.value for each in lost)
+    steady = not models_agree and is_steady(run, whole)
     found = [
         each
         for each in lost
         if each.is_reset
         or (each.is_tensor and (models_agree or ends_alike))
         or (models_agree and not ends_alike)
+        or (steady and is_near_start(each, run, whole) and follows_from_itself(each.held))
     ]
     return sorted(found, key=lambda each: (not each.is_reset, each.is_tensor))
+
+
+def is_steady(run: Recording, whole: Recording) -> bool:
+    """Tells whether the steps of a restart have the examples of the whole run, and draw nothing at random."""
+    parts = [each.part for one in (run, whole) for each in one.of(PartUsed)]
+    seeds = [number for number in run.written if run.maker_of(number) is Owner.RANDOM]
+    return not (seeds or Part.RANDOM_NUMBERS in parts) and all(
+        goes_on(taken, sequences_like(taken, whole), run.devices) for taken in run.of(ExamplesTaken)
+    )
+
+
+def is_near_start(lost: Lost, run: Recording, whole: Recording) -> bool:
+    """Tells whether a number is much nearer to what the whole run had as many updates after its own start."""
+    first = dict(states_of(whole)).get(lost.updates - updates_at_start(run), {}).get(lost.held, "")
+    if not all(map(NUMBER.fullmatch, (lost.value, lost.right, first))):
+        return False
+    value, right, begun = map(float, (lost.value, lost.right, first))
+    return abs(value - begun) < NEARER * abs(value - right)
+
+
+def follows_from_itself(held: Key) -> bool:
+    """Tells whether an assignment computes the next value of a name from the one that it has."""
+    return any(
+        isinstance(each, ast.AugAssign) or held[2] in map(name_of, nodes_under(each.value))
+        for each in assignments_of(held)
+    )
 
 
 def kept_values(runs: Sequence[Recording]) -> set[Key]:
