@@ -187,7 +187,8 @@ class Recording:
     def maker_of(self, number: int) -> Owner | None:
         """Returns by whose code a variable is made; `fit` makes those of layers that it is the first to call."""
         made = self.variable(number)
-        return Owner.LAYER if made and made.maker is Owner.TRAINER else made and made.maker
+        maker = made.maker if made else None
+        return Owner.LAYER if maker is Owner.TRAINER else maker
 
     def first_made_by(self, maker: Owner) -> Stack:
         """Returns where the first variable of a maker was made, if a line of the program is known."""
