@@ -397,3 +397,44 @@ def test_a_partial_chooses_what_its_function_is_given(line, function, expected, 
     path = tmp_path / "losses.py"
     path.write_text(BOUND)
     assert lines(blame.from_choice(stack(path, line, function=function))) == expected
+
+
+LISTED = """PARTS = ("model", "optimizer")
+
+def saver(model, optimizer):
+    return tf.train.Checkpoint(**{name: locals()[name] for name in PARTS})
+"""
+ITERATED = """def windows(first):
+    def draw(step):
+        return step
+    return tf.data.Dataset.range(first).map(draw)
+
+def train():
+    data = distributed(windows(3))
+    for batch in data:
+        step(batch)
+"""
+
+
+@pytest.mark.parametrize(
+    "text, line, function, choose, expected",
+    [
+        (LISTED, 4, "saver", lambda stack: blame.from_contents(stack, ()), 1),
+        (ITERATED, 9, "train", blame.from_iterated, 4),
+        (ITERATED, 7, "train", blame.from_iterated, 7),
+    ],
+    ids=["parts that a list names", "what a loop goes through", "no loop"],
+)
+def test_who_decides_what_is_saved_or_taken(tmp_path, text, line, function, choose, expected):
+    path = tmp_path / "train.py"
+    path.write_text(text)
+    assert choose((Frame(str(path), line, function),))[0].line == expected
+
+
+def test_a_function_that_another_one_defines_is_called_there(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(ITERATED)
+    inner, outer, caller = (
+        Frame(str(path), *each) for each in ((3, "draw"), (4, "windows"), (7, "train"))
+    )
+    assert blame.from_definer((inner, outer, caller)) == (outer, caller)
