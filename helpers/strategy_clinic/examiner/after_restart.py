@@ -249,18 +249,6 @@ def made_at(held: Key) -> Stack:
     return tuple(Frame(path, each.lineno, holder) for each in assignments_of(held)[:1])
 
 
-def read_at(held: Key) -> Stack:
-    """Returns the first line on which a value decides something else than its own next value."""
-    path, holder, name = plain(held)
-    own = {id(node) for each in assignments_of(held) for node in ast.walk(each)}
-    reads = [
-        node.lineno
-        for node in nodes_of_file(path, ast.Name | ast.Attribute)
-        if name_of(node) == name and id(node) not in own
-    ]
-    return (Frame(path, min(reads), holder),) if reads else made_at(held)
-
-
 def is_given_anew(held: Key) -> bool:
     """Tells whether a name gets its value on several lines: at first, and later."""
     return len(assignments_of(held)) > 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...examiner.after_restart import is_generator, lost_values, made_at, other_examples, read_at
+from ...examiner.after_restart import is_generator, lost_values, made_at, other_examples
 from ...examiner.blame import from_definer, from_iterated, loop_around
 from ...examiner.divergence import repeats_again
 from ...examiner.findings import FollowUp, OtherSeed
@@ -40,9 +40,9 @@ def order_begins_again(runs: Runs) -> Steps:
     others = [each for each in runs.recordings if each.role is Role.COMPARED]
     for run, whole in resumed(runs.recordings):
         lost = [each.held for each in lost_values(run, whole, False) if each.is_reset]
-        lost.sort(key=is_generator, reverse=True)
-        if lost and not is_generator(lost[-1]) and steps_at_end(run) != steps_at_end(whole):
-            continue  # the counter of epochs begins again, and takes the examples with it
+        generators = [held for held in lost if is_generator(held)]
+        if len(generators) < len(lost):
+            continue  # a counter that begins again, such as that of epochs, takes the examples with it
         other = other_examples(run, whole, others)
         if other and (yield from chooses_order(run)):
             which = "other examples than in the run that was never stopped"
@@ -51,9 +51,7 @@ def order_begins_again(runs: Runs) -> Steps:
                     f"the examples that were taken after {other.taken}: their order begins again"
                 )
             message = f"training goes on after {other.updates} updates with {which}"
-            drawn = order_chosen(run, other.location)
-            if lost:
-                drawn = made_at(lost[0]) if is_generator(lost[0]) else read_at(lost[0])
+            drawn = made_at(generators[0]) if generators else order_chosen(run, other.location)
             yield finding(run, drawn, message, FIX, mode=MODE)
             return
 
