@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from ..observer.events import (
     CheckpointRestored,
     Loaded,
+    ModelCalled,
+    ModelUsed,
     Owner,
     ProgramState,
     Saved,
@@ -49,13 +51,15 @@ def is_filled_later(recording: Recording, load: VariablesKept) -> bool:
 
 
 def is_used_as_made(recording: Recording, load: VariablesKept) -> bool:
-    """Tells whether the file has nothing for weights that are read afterwards, and that nothing trains or writes.
+    """Tells whether the file has nothing for weights that are read or called afterwards, and that nothing trains or writes.
 
     A new head, which is trained after the load, is no such weight.
     """
     weights = kept_weights(recording, load) - recording.trained - recording.written
-    read = {each.number for each in recording.of(VariableRead, after=load)}
-    return recording.finished and not (load.fitting or load.skipped) and bool(weights & read)
+    used = {each.number for each in recording.of(VariableRead, after=load)}
+    used |= {n for call in recording.of(ModelCalled, after=load) for n in call.variables}
+    used |= {n for use in recording.of(ModelUsed, after=load) for n in use.variables}
+    return recording.finished and not (load.fitting or load.skipped) and bool(weights & used)
 
 
 def kept_weights(recording: Recording, load: VariablesKept) -> set[int]:
