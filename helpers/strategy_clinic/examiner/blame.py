@@ -171,10 +171,10 @@ def calls_in(node: ast.AST | None) -> list[ast.Call]:
 
 def returns_in(node: ast.AST | None) -> list[ast.Return]:
     """Returns the returns of a function, without those of functions that it defines."""
-    inner = [each for each in nodes_under(node) if isinstance(each, Function) and each is not node]
+    nodes = list(nodes_under(node))
+    inner = [each for each in nodes if isinstance(each, Function) and each is not node]
     of_inner = {each for function in inner for each in ast.walk(function)}
-    returns = [each for each in nodes_under(node) if isinstance(each, ast.Return)]
-    return [each for each in returns if each not in of_inner]
+    return [each for each in nodes if isinstance(each, ast.Return) and each not in of_inner]
 
 
 def values_under(nodes: Iterable[ast.AST], key: str) -> Iterator[ast.expr]:

@@ -49,6 +49,6 @@ def line_in_step(recording: Recording, metric: str, steps: Collection[str] = STE
     return returned_in_step(recording, metric, steps) or next(iter(updated), ())
 
 
-def is_scaled(value: float, other: float, factor: float) -> bool:
-    """Tells whether a value is that of another run times a factor."""
-    return other != 0.0 and abs(other - value * factor) <= NEAR * abs(value * factor)
+def is_scaled(value: float, other: float, factor: float, near: float = NEAR) -> bool:
+    """Tells whether the value of another run is this one times a factor."""
+    return other != 0.0 and abs(other - value * factor) <= near * abs(value * factor)

@@ -48,17 +48,17 @@ def reported_differently(runs: Runs) -> Steps:
         differing = [each for each in values if differs(values, others, each, own, of_loss)]
         factors = many / few, few / many
         for name in differing if compiled and of_loss <= SAME_LOSS else ():
-            exactly = any(is_scaled(values[name], others[name], factor) for factor in factors)
+            value, other_value = values[name], others[name]
+            exactly = any(is_scaled(value, other_value, factor) for factor in factors)
             if exactly and not apart and line_in_step(pair[1], name):
                 continue  # fm68
-            scaled = [values[name] * factor for factor in factors]
-            if apart and not any(abs(others[name] - each) <= NEAR * abs(each) for each in scaled):
+            if apart and not any(is_scaled(value, other_value, each, NEAR) for each in factors):
                 return
             least = distance(values, others, name) / CLEARLY
             if not (yield from is_stable(pair[1], other, name, least)):
                 return
             same = "loss" if any(each.endswith("loss") for each in values) else "weights"
-            message = f"{name} is {values[name]:.6g} on {few} and {others[name]:.6g} on {many} devices, with the same {same}"
+            message = f"{name} is {value:.6g} on {few} and {other_value:.6g} on {many} devices, with the same {same}"
             location = from_metrics(pair[1], compiled, name)
             yield compared("fm44", (few, many), location, message)
             return
