@@ -2,7 +2,7 @@
 
 import pytest
 from recorded import LINE, found, modes, run
-from strategy_clinic.observer.events import DataRanOut, ExceptionRaised, Outcome
+from strategy_clinic.observer.events import DataRanOut, EpochsLeftOut, ExceptionRaised, Outcome
 
 TEXT = """Graph execution error:
   (0) OUT_OF_RANGE:  End of sequence
@@ -24,3 +24,21 @@ def test_data_that_end_before_the_last_step(location, expected):
 
 def test_data_of_unknown_length_that_end():
     assert modes(run(DataRanOut(LINE, 0))) == []
+
+
+EMPTY = EpochsLeftOut(LINE, 3, 1, 0, False)
+
+
+def test_an_epoch_without_a_step():
+    (finding,) = found(run(EMPTY))
+    assert (finding.mode, finding.line) == ("fm42", 7)
+    assert str(finding.message) == "2 of 3 epochs make no step: the data have ended before"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [[EpochsLeftOut((), 3, 1, 0, False)], [DataRanOut(LINE, 0, True), EMPTY]],
+    ids=["nobody can place it", "a generator, which another mode is about"],
+)
+def test_an_epoch_of_which_nothing_is_said_here(events):
+    assert "fm42" not in dict(modes(run(*events)))

@@ -105,6 +105,43 @@ def test_the_line_is_where_both_are_decided():
     assert modes(run(FIRST, KEPT, replaced(inner), next_step(OLD))) == [("fm46", 20)]
 
 
+# A schedule, of which a file has only the count of steps
+
+
+def schedule(rate, steps, **changes):
+    return state(
+        learning_rate=f"{{'config': {{'initial_learning_rate': {rate}}}}}", steps=steps, **changes
+    )
+
+
+OF_FILE = saved(optimizers=(schedule(0.1, 3),))
+COUNT_LOADED = loaded(variables=(7,))
+
+
+def begun(rate, steps=3, **changes):
+    new = schedule(rate, steps, variables=(7, 8), **changes)
+    return replace(updated(), optimizer=new)
+
+
+def test_a_new_schedule_that_goes_on_from_the_count_of_a_file():
+    assert modes(run(OF_FILE, COUNT_LOADED, begun(0.05))) == [("fm46", 7)]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [OF_FILE, COUNT_LOADED, begun(0.1)],
+        [OF_FILE, COUNT_LOADED, begun(0.05, steps=0)],
+        [OF_FILE, COUNT_LOADED, begun(0.05, kind="SGD")],
+        [KEPT, COUNT_LOADED, begun(0.05)],
+        [OF_FILE, loaded(variables=(2,)), begun(0.05)],
+    ],
+    ids=["the same", "from its beginning", "another optimizer", "a number before", "not loaded"],
+)
+def test_a_schedule_that_is_meant(events):
+    assert modes(run(*events)) == []
+
+
 # A program that gives its optimizer another rate when it is started again
 
 MADE = """\

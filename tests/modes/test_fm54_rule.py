@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import edited_programs
 import pytest
+import recorded
 from recorded import (
     LINE,
     OTHER,
@@ -114,6 +115,39 @@ def test_a_program_that_is_started_again_after_its_end():
 )
 def test_restarts_that_lose_nothing(recording):
     assert messages(recording) == []
+
+
+def plateau(*, waited=0, knows=False, rate="0.1"):
+    """A restart that takes a better value than the lost one, and the whole run, which waits two epochs by then."""
+    slows = functools.partial(callback, "ReduceLROnPlateau")
+    begins = slows(best=0.4 if knows else math.inf, begins=True, epoch=-1)
+    whole = run(
+        slows(wait=1, epoch=3),
+        slows(wait=2, epoch=4),
+        ended(optimizers=(recorded.state(learning_rate="0.01"),)),
+    )
+    after = (
+        slows(best=0.3, wait=waited, epoch=4),
+        ended(optimizers=(recorded.state(learning_rate=rate),)),
+    )
+    restart = restarted(begins, *after, before=[slows(wait=1, epoch=3)])
+    return replace(restart, whole=whole)
+
+
+def test_a_callback_that_counts_its_epochs_again():
+    assert messages(plateau()) == [
+        "ReduceLROnPlateau loses its best loss 0.4: after epoch 4 it has waited 0 epochs, "
+        "and 2 in the run that was never stopped"
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"waited": 2}, {"knows": True}, {"rate": "0.01"}],
+    ids=["it waits as long", "it knows the best value", "nothing follows"],
+)
+def test_a_callback_that_loses_no_epoch(changes):
+    assert messages(plateau(**changes)) == []
 
 
 def test_what_is_lost_explains_that_the_end_is_another_one():

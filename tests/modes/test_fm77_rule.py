@@ -2,11 +2,11 @@
 
 import edited_programs
 import pytest
-from recorded import LINE, answering, ended, loaded, run, saved, updated, variable
+from recorded import LINE, answering, ended, loaded, run, saved, state, updated, variable
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.examiner.rule import Runs
-from strategy_clinic.observer.events import ExamplesTaken, Outcome
+from strategy_clinic.observer.events import ExamplesTaken, Outcome, SeedRepeated
 
 
 def taken(begins, *checksums):
@@ -42,7 +42,85 @@ def test_a_training_that_goes_on(examples, otherwise, message):
     assert [each.endswith(message) for each in told] == ([True] if message else [])
 
 
+# In one process
+
+AGAIN_SEEDED = SeedRepeated(LINE, "shuffle", 1)
+ROUNDS = taken(0, 1, 2, 3, 4, 1, 2, 3, 4)
+OTHERS = taken(0, 1, 2, 3, 4, 2, 1, 3, 4)
+SECOND = updated(variables=(7, 8, 9))
+
+
+def test_one_training_takes_its_examples_in_the_same_order_again():
+    run_again = answering(OtherLaterSeeds=run(*MADE, OTHERS))
+    (finding,) = diagnose(Runs([run(*MADE, AGAIN_SEEDED, ROUNDS)]), run_again).findings
+    assert (finding.mode, finding.line) == ("fm77", LINE[0].line)
+    assert "the examples of the first 4 updates follow in the same order" in str(finding.message)
+
+
+@pytest.mark.parametrize(
+    "events, otherwise",
+    [
+        ([ROUNDS], OTHERS),
+        ([AGAIN_SEEDED, OTHERS], ROUNDS),
+        ([AGAIN_SEEDED, taken(0, 1, 1, 1, 1, 1, 1)], OTHERS),
+        ([AGAIN_SEEDED, ROUNDS], ROUNDS),
+        ([AGAIN_SEEDED, ROUNDS], taken(0, 9, 2, 3, 4, 2, 1, 3, 4)),
+        ([SECOND, AGAIN_SEEDED, ROUNDS], OTHERS),
+        (
+            [
+                saved(path="ck", optimizers=(state(steps=2),)),
+                loaded(path="ck"),
+                SECOND,
+                AGAIN_SEEDED,
+                ROUNDS,
+            ],
+            OTHERS,
+        ),
+    ],
+    ids=[
+        "no seed",
+        "another order",
+        "one batch",
+        "no order of the seed",
+        "a seed of something else, too",
+        "another training",
+        "what was saved at another time",
+    ],
+)
+def test_an_order_that_may_be_meant(events, otherwise):
+    run_again = answering(OtherLaterSeeds=run(*MADE, otherwise))
+    assert not diagnose(Runs([run(*MADE, *events)]), run_again).findings
+
+
+def test_a_training_that_is_loaded_goes_on_with_the_first_examples():
+    kept = saved(path="ck", optimizers=(state(steps=4),)), loaded(path="ck")
+    run_again = answering(OtherLaterSeeds=run(*MADE, OTHERS))
+    found = diagnose(Runs([run(*MADE, *kept, SECOND, AGAIN_SEEDED, ROUNDS)]), run_again).findings
+    assert "fm77" in [each.mode for each in found]
+
+
 # In real processes
+
+EPOCHS = """
+import numpy as np
+import tensorflow as tf
+
+x = np.random.default_rng(0).normal(size=(32, 2)).astype("float32")
+examples = tf.data.Dataset.from_tensor_slices((x, x[:, :1]))
+with tf.distribute.MirroredStrategy().scope():
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+for epoch in range(3):
+    model.fit(examples.shuffle(32, seed=SEED).batch(8), verbose=0)
+"""
+
+
+@pytest.mark.replayed
+@pytest.mark.parametrize("seed, modes", [("1", ["fm77"]), ("epoch", []), ("None", [])])
+def test_a_dataset_that_is_shuffled_anew_in_each_epoch(tmp_path, seed, modes):
+    examination = edited_programs.examined(tmp_path, EPOCHS.replace("SEED", seed))
+    assert [each.mode for each in examination.findings] == modes
+
 
 SKIPS = """
 import numpy as np

@@ -663,13 +663,206 @@ def test_the_examples_of_each_step_and_what_python_remembers(run):
     assert first == second and third[0] != first[0] and len({*first}) == 2
     states = watched.of(events.ProgramState)
     held = [{(each.holder, each.name): each.value for each in state.values} for state in states]
-    assert [state.updates for state in states] == [2, 4, 6]
-    assert [values["Average", "times"] for values in held] == ["2", "4", "6"]
-    assert held[0]["main", "epoch"] == "0" and ("main", "rows") not in held[0]
-    assert all(("Average", "mean") in values for values in held)
+    # Before the first step, and the first one after each save; what differs from the state before is told.
+    assert [state.updates for state in states] == [0, 2, 2, 4, 4, 6]
+    assert [state.before_step for state in states] == [True, False] * 3
+    saved = held[1::2]
+    assert [values["Average", "times"] for values in saved] == ["2", "4", "6"]
+    assert [values["main", "epoch"] for values in held[::2]] == ["0", "1", "2"]
+    assert held[0]["Average", "times"] == "0" and ("main", "rows") not in held[0]
+    assert all(("Average", "mean") in values for values in saved)
     (read,) = [each for each in watched.of(events.NumbersRead) if each.times == 6]
     mean = sum(read.numbers) / 6
     assert held[-1]["Average", "mean"] == f"{mean:.6g}"
+
+
+HOLDERS = """
+    import argparse
+    import types
+    from typing import NamedTuple
+
+    import numpy as np
+    import tensorflow as tf
+
+    class Pair(NamedTuple):
+        low: float
+        high: int
+
+    class OfClass:
+        rate = 0.5
+
+    class Best:
+        value = -1.0
+
+    def counter():
+        count = 3
+
+        def counted():
+            return count
+        return counted
+
+    def lengths():
+        length = 2
+        while True:
+            yield length
+
+    def scale():
+        return scale.calls
+
+    scale.calls = 4
+    counted, numbers, best = counter(), lengths(), Best()
+    next(numbers)
+    pair, namespace = Pair(0.25, 5), types.SimpleNamespace(seen=6)
+    options, table = argparse.Namespace(epochs=7), {"skipped": 8, 9: {"inner": 10}}
+    tensor, averages = tf.constant([11.0, 0.0]), [np.array([12.0]), np.array([13.0])]
+    state = np.random.RandomState(1)
+    weight = tf.Variable(1.0)
+    optimizer = tf.keras.optimizers.SGD(0.1)
+    with tf.GradientTape() as tape:
+        loss = weight * 2.0
+    optimizer.apply_gradients([(tape.gradient(loss, weight), weight)])
+"""
+
+
+@pytest.mark.slow
+def test_what_a_program_keeps_is_seen_wherever_it_keeps_it(run):
+    watched = run(HOLDERS)
+    assert watched.status == 0, watched.error
+    (state,) = watched.of(events.ProgramState)
+    assert (state.updates, state.before_step) == (0, True)
+    held = {f"{each.holder} {each.name}".strip(): each.value for each in state.values}
+    assert held.pop("state").isdecimal()
+    expected = {
+        "OfClass rate": "0.5",
+        "Best value": "-1",
+        "counter count": "3",
+        "lengths length": "2",
+        "scale calls": "4",
+        "pair.low": "0.25",
+        "pair.high": "5",
+        "namespace.seen": "6",
+        "options.epochs": "7",
+        "table['skipped']": "8",
+        "table[9]['inner']": "10",
+        "tensor": "(2,) 11 11",
+        "averages": "(1,) 12 12 and (1,) 13 13",
+    }
+    assert {name: held.get(name) for name in expected} == expected
+    assert not watched.of(events.ObserverFailed)
+
+
+TWO_CALLS = """
+    import tensorflow as tf
+
+    weight, level = tf.Variable(1.0), 1
+    optimizer = tf.keras.optimizers.SGD(0.1)
+    checkpoint = tf.train.Checkpoint(weight=weight)
+
+    @tf.function
+    def prepare(x):
+        return 2.0 * x
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = weight * x
+        optimizer.apply_gradients([(tape.gradient(loss, weight), weight)])
+
+    for epoch in range(2):
+        prepare(tf.constant(1.0))
+        for _ in range(2): step(prepare(tf.constant(1.0)))
+        checkpoint.write(f"saved{epoch}")
+        level += 1
+"""
+
+
+@pytest.mark.slow
+def test_a_call_on_the_line_of_a_step_is_none(run):
+    watched = run(TWO_CALLS)
+    states = [(each.updates, each.before_step) for each in watched.of(events.ProgramState)]
+    assert states == [(0, True), (2, False), (2, True), (4, False)], watched.error
+    second = {each.name: each.value for each in watched.of(events.ProgramState)[2].values}
+    assert second["level"] == "2"
+
+
+SEEDS = """
+    import random
+    import numpy as np
+    import tensorflow as tf
+
+    def draw():
+        given = {given}
+        return str(given)
+
+    print(draw(), draw(), sep=" | ")
+"""
+DRAWN = {
+    "shuffle": "list(tf.data.Dataset.range(9).shuffle(9, seed=1).as_numpy_iterator())",
+    "default_rng": "np.random.default_rng(1).random()",
+    "seed": "np.random.seed(1) or np.random.random()",
+    "seed of Python": "random.seed(1) or random.random()",
+    "__init__": "random.Random(1).random()",
+    "set_seed": "tf.random.set_seed(1) or tf.random.uniform([]).numpy()",
+    "set_random_seed": "tf.keras.utils.set_random_seed(1) or np.random.random()",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", DRAWN)
+def test_a_seed_that_is_given_again(run, function):
+    program = SEEDS.format(given=DRAWN[function])
+    watched, reseeded = run(program), run(program, "--reseed")
+    (first, second), (same, other) = (
+        each.output.strip().splitlines()[-1].split(" | ") for each in (watched, reseeded)
+    )
+    assert first == second == same != other, watched.error
+    seeds = [(each.function, each.seed) for each in watched.of(events.SeedRepeated)]
+    assert seeds == [(function.partition(" ")[0], 1)]
+
+
+EPOCHS = """
+    import numpy as np
+    import keras
+    import tensorflow as tf
+
+    class Stop(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            self.model.stop_training = epoch == 1
+
+    x = np.ones((8, 1), "float32")
+    rows = iter([(x, x)] * 3)
+    once = tf.data.Dataset.from_generator(lambda: rows, output_signature=(tf.TensorSpec((8, 1)),) * 2)
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    backup = lambda: keras.callbacks.BackupAndRestore("backup", delete_checkpoint=False)
+    {fits}
+"""
+FITS = {
+    "all": ("model.fit(x, x, epochs=3, initial_epoch=1, verbose=0)", []),
+    "none asked": ("model.fit(x, x, epochs=3, initial_epoch=3, verbose=0)", []),
+    "stopped by a callback": ("model.fit(x, x, epochs=3, verbose=0, callbacks=[Stop()])", []),
+    "data that end": ("model.fit(once, epochs=3, verbose=0)", [(3, 1, 0, False)]),
+    "a backup that goes on": (
+        "for epochs in (2, 4): model.fit(x, x, epochs=epochs, verbose=0, callbacks=[backup()])",
+        [],
+    ),
+    "a fit after it": (
+        "for epochs in (2, 4): model.fit(x, x, epochs=epochs, verbose=0, callbacks=[backup()])\n"
+        "    model.fit(x, x, epochs=3, verbose=0)",
+        [(3, 1, 2, True)],
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FITS)
+def test_epochs_that_fit_leaves_out(run, name):
+    fits, expected = FITS[name]
+    watched = run(EPOCHS.format(fits=fits))
+    assert watched.status == 0, watched.error
+    left = watched.of(events.EpochsLeftOut)
+    assert [(each.asked, each.made, each.first, each.of_backup) for each in left] == expected
+    assert not watched.of(events.ObserverFailed)
 
 
 FIT = """
@@ -702,6 +895,15 @@ def test_the_attributes_of_an_object_with_slots():
     best = Best()
     best.steps, best.value = 3, 0.5
     assert dict(attributes_of(best)) == {"steps": 3, "value": 0.5}
+
+
+def test_the_numbers_that_a_class_has_for_its_objects():
+    class Best:
+        value, name, step = -1.0, "best", 0
+
+    best = Best()
+    best.step = 2
+    assert dict(attributes_of(best)) == {"value": -1.0, "step": 2}
 
 
 @pytest.mark.slow

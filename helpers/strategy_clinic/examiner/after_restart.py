@@ -1,7 +1,8 @@
 """What a program that was started again has lost: the place in its examples, and what it remembered in Python.
 
 It compares the restarted program with the whole run after as many updates: the checksums of the batches that steps were given,
-and the values of the program's names and objects at its saves. How the program spells it makes no difference.
+and the values of the program's names and objects before its first step and at its saves. How the program spells it makes no
+difference.
 """
 
 from __future__ import annotations
@@ -12,7 +13,18 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..observer.events import ExamplesTaken, Frame, Held, Owner, Part, PartUsed, ProgramState, Stack
+from ..observer.events import (
+    Ended,
+    ExamplesTaken,
+    Frame,
+    Held,
+    Owner,
+    Part,
+    PartUsed,
+    ProgramState,
+    Stack,
+    VariableMade,
+)
 from .blame import called_name, name_of, nodes_of_file, nodes_under
 from .printed import is_comparable
 from .recording import Recording
@@ -23,7 +35,6 @@ SIZES = ast.Lt | ast.Gt | ast.LtE | ast.GtE
 NEAR = 2e-3  # the largest relative difference of two numbers that are taken for equal
 SMALL = 2e-6  # the same of two numbers near 0
 NEARER = 0.25  # of two distances, the smaller one in units of the other
-NUMBERED = " of number "  # how the names of equal objects go on
 GENERATORS = {"default_rng", "Generator", "RandomState", "Random"}
 FLAGS = {"True", "False", "None"}
 LIST = re.compile(r"\d+: ")
@@ -31,6 +42,11 @@ NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)")
 Assigning = ast.Assign | ast.AnnAssign | ast.AugAssign
 Key = tuple[str, str, str]  # of a value: the file, the class or function, and the name
 State = dict[Key, str]
+States = list[tuple[int, State]]  # by the updates that optimizers had made
+OF_MODEL = ";"  # between the variables of a layer
+PART = re.compile(
+    r"[.\[]| of number "
+)  # before what is not the name itself: an item, or the number of an equal object
 
 
 # The examples
@@ -49,7 +65,7 @@ def other_examples(
     run: Recording, whole: Recording, others: Sequence[Recording]
 ) -> OtherExamples | None:
     """Returns what a restart takes a second time; or that it takes others, where all whole runs take the same."""
-    for taken in run.of(ExamplesTaken):
+    for taken in trained_on(run):
         theirs = sequences_like(taken, whole)
         first = taken.checksums[:ENOUGH]
         if taken.begins == 0 or len({*first}) < 2 or goes_on(taken, theirs, run.devices):
@@ -62,6 +78,41 @@ def other_examples(
         if any(is_repeated(each, others) for each in theirs):
             return OtherExamples(taken.location, taken.begins, None)
     return None
+
+
+def repeats_after(run: Recording) -> int:
+    """Returns the number of updates whose batches are those of all later ones, in the same order; 0 if others follow.
+
+    The iterators that begin after as many updates of `fit` are of one epoch.
+    """
+    by_line: dict[Stack, list[object]] = {}
+    epochs: dict[int, list[object]] = {}
+    for each in trained_on(run):
+        if each.in_fit:
+            epochs.setdefault(each.begins, []).append(each.checksums[:ENOUGH])
+        else:
+            by_line.setdefault(each.location, []).extend(each.checksums)
+    begins = sorted(epochs)
+    period = period_of([epochs[each] for each in begins], 1)
+    if len(begins) > period > 0:
+        return begins[period]
+    batches = max(by_line.values(), key=len, default=[])
+    period = period_of(batches, ENOUGH)
+    return period if len({*batches}) > 1 else 0
+
+
+def period_of(items: Sequence[object], least: int) -> int:
+    """Returns after how many items they begin again, and go on so to their end; 0 if they do not, or if fewer items follow."""
+    periods = range(1, len(items) - least + 1)
+    return next((each for each in periods if items[each:] == items[:-each]), 0)
+
+
+def trained_on(run: Recording) -> list[ExamplesTaken]:
+    """Returns the batches that were trained on: iterators of `evaluate` yield some, too, and no update follows from these."""
+    every, ended = run.of(ExamplesTaken), run.last(Ended)
+    made = [each.steps for each in ended.optimizers] if ended else []
+    last = max([*made, *(each.begins for each in every)], default=0)
+    return [each for each in every if not (each.in_fit and made) or last > each.begins]
 
 
 def is_one_order(taken: ExamplesTaken) -> bool:
@@ -121,34 +172,68 @@ class Lost:
 
 
 def lost_values(run: Recording, whole: Recording, ends_alike: bool) -> list[Lost]:
-    """Returns what a restart has lost, the likeliest first: values that the whole run changes, and that differ at the first save.
+    """Returns what a restart has lost, the likeliest first: what the whole run changes, and what differs then from it."""
+    at_start = lost_at_start(run, whole)
+    lost = lost_at_save(run, whole, ends_alike) if at_start is None else at_start
+    return sorted(lost, key=lambda each: (not each.is_reset, each.is_tensor))
 
-    Where weights differ, much else follows from them: only what begins again from its first value is sure, and a variable that no
+
+def lost_at_start(run: Recording, whole: Recording) -> list[Lost] | None:
+    """Returns what differs before the first step and is not set again until the next save; None if no such step is seen.
+
+    Where weights differ, much else may have been computed from them: only what has its first value is sure.
+    """
+    updates, state, rights = first_common(starts_of(run), starts_of(whole))
+    if not rights:
+        return None
+    _, later, usual = first_common(states_of(run), states_of(whole))
+    first, changed = starts_of(whole)[0][1], changed_values(whole)
+    lost = [
+        Lost(key, updates, state[key], rights[key], are_alike(state[key], first.get(key, "")))
+        for key in differing(state, rights)
+        if key in changed
+        and not (key in later and are_alike(later[key], usual.get(key, "")))
+        and is_own(key, state[key])  # last, since it reads source code
+        and is_carried_on(run, key, state[key])
+    ]
+    return lost if models_agree(state, rights) else [each for each in lost if each.is_reset]
+
+
+def differing(state: State, rights: State) -> list[Key]:
+    return [
+        key for key, value in state.items() if key in rights and not are_alike(value, rights[key])
+    ]
+
+
+def models_agree(state: State, rights: State) -> bool:
+    return not any(OF_MODEL in state[key] for key in differing(state, rights))
+
+
+def lost_at_save(run: Recording, whole: Recording, ends_alike: bool) -> list[Lost]:
+    """Returns what differs at the first save: much may follow by then from what is lost.
+
+    Where weights differ, only what begins again from its first value is sure, and a variable that no
     weight follows from. A number of Python that no weight follows from may be of this start alone, such as a mean that is shown.
     If the same examples go on and nothing is random, a number that is computed from itself is near its first values only if it
     was lost.
     """
-    updates, state, rights = first_common(run, whole)
+    updates, state, rights = first_common(states_of(run), states_of(whole))
     changed = changed_values(whole)
     lost = [
-        Lost(key, updates, value, right, begins_again(key, run, whole))
-        for key, value in state.items()
-        if key in changed
-        and (right := rights.get(key)) is not None
-        and not are_alike(value, right)
-        and is_own(key, value)  # last, since it reads source code
+        Lost(key, updates, state[key], rights[key], begins_again(key, run, whole))
+        for key in differing(state, rights)
+        if key in changed and is_own(key, state[key])  # last, since it reads source code
     ]
-    models_agree = not any(";" in each.value for each in lost)
-    steady = not models_agree and is_steady(run, whole)
-    found = [
+    agree = not any(OF_MODEL in each.value for each in lost)
+    steady = not agree and is_steady(run, whole)
+    return [
         each
         for each in lost
         if each.is_reset
-        or (each.is_tensor and (models_agree or ends_alike))
-        or (models_agree and not ends_alike)
+        or (each.is_tensor and (agree or ends_alike))
+        or (agree and not ends_alike)
         or (steady and is_near_start(each, run, whole) and follows_from_itself(each.held))
     ]
-    return sorted(found, key=lambda each: (not each.is_reset, each.is_tensor))
 
 
 def is_steady(run: Recording, whole: Recording) -> bool:
@@ -169,10 +254,21 @@ def is_near_start(lost: Lost, run: Recording, whole: Recording) -> bool:
     return abs(value - begun) < NEARER * abs(value - right)
 
 
+def is_carried_on(run: Recording, held: Key, value: str) -> bool:
+    """Tells whether a program goes on with a value: not with the arrays of a batch, which each step gets anew."""
+    if not value.startswith("(") or OF_MODEL in value or follows_from_itself(held):
+        return True
+    made = {frame[:2] for frame in made_at(held)}
+    return any(made & {frame[:2] for frame in each.location[:1]} for each in run.of(VariableMade))
+
+
 def follows_from_itself(held: Key) -> bool:
-    """Tells whether an assignment computes the next value of a name from the one that it has."""
+    """Tells whether an assignment computes the next value of a name from the one that it has, or writes into it."""
+    name = plain(held)[2]
     return any(
-        isinstance(each, ast.AugAssign) or held[2] in map(name_of, nodes_under(each.value))
+        isinstance(each, ast.AugAssign)
+        or name in map(name_of, nodes_under(each.value))
+        or any(isinstance(part, ast.Subscript) for part in targets_in(each))
         for each in assignments_of(held)
     )
 
@@ -188,15 +284,17 @@ def kept_values(runs: Sequence[Recording]) -> set[Key]:
 
 
 def alike_at_first_save(run: Recording, whole: Recording) -> set[Key]:
-    _, state, rights = first_common(run, whole)
+    _, state, rights = first_common(starts_of(run), starts_of(whole))
+    if not rights:
+        _, state, rights = first_common(states_of(run), states_of(whole))
     common = changed_values(whole) & state.keys()
     return {key for key in common if are_alike(state[key], rights.get(key, ""))}
 
 
-def first_common(run: Recording, whole: Recording) -> tuple[int, State, State]:
-    """Returns after how many updates both save first, and what is known then of the restart and of the whole run."""
-    usual = dict(states_of(whole))
-    common = ((updates, state) for updates, state in states_of(run) if updates in usual)
+def first_common(mine: States, theirs: States) -> tuple[int, State, State]:
+    """Returns after how many updates both are known first, and what is known then of the restart and of the whole run."""
+    usual = dict(theirs)
+    common = ((updates, state) for updates, state in mine if updates in usual)
     updates, state = next(common, (0, {}))
     return updates, state, usual.get(updates, {})
 
@@ -208,7 +306,10 @@ def has_consequence(run: Recording, whole: Recording, lost: Sequence[Lost]) -> b
     """
     keys = [each.held for each in lost if each.is_reset]
     lines = [last_lines(each, keys) for each in (run, whole)]
-    return len(keys) < len(lost) or not are_alike(*lines)
+    if len(keys) < len(lost) or not are_alike(*lines):
+        return True
+    _, later, usual = first_common(states_of(run), states_of(whole))
+    return is_steady(run, whole) and not models_agree(later, usual)
 
 
 def last_lines(run: Recording, leaving_out: Sequence[Key]) -> str:
@@ -222,14 +323,19 @@ def last_lines(run: Recording, leaving_out: Sequence[Key]) -> str:
 
 def without_unstable(lost: Sequence[Lost], others: Sequence[Recording]) -> list[Lost]:
     """Leaves out what another whole run does not repeat, such as times; a value that begins again does so by no chance."""
-    known = [dict(states_of(other)) for other in others]
+    known = [
+        (updates, state)
+        for other in others
+        for states in (starts_of(other), states_of(other))
+        for updates, state in states
+    ]
     return [
         each
         for each in lost
         if each.is_reset
         or any(
-            are_alike(each.right, states.get(each.updates, {}).get(each.held, ""))
-            for states in known
+            updates == each.updates and are_alike(each.right, state.get(each.held, ""))
+            for updates, state in known
         )
     ]
 
@@ -238,9 +344,9 @@ def without_unstable(lost: Sequence[Lost], others: Sequence[Recording]) -> list[
 
 
 def plain(held: Key) -> Key:
-    """Returns the place of a value whose name several objects have."""
+    """Returns the place of a value by the name that the program gives it, or that which it is an item of."""
     path, holder, name = held
-    return path, holder, name.partition(NUMBERED)[0]
+    return path, holder, PART.split(name)[0]
 
 
 def made_at(held: Key) -> Stack:
@@ -301,8 +407,12 @@ def is_best_value(lost: Lost) -> bool:
 
     A variable that begins again is missing in a checkpoint, whatever the program does with it.
     """
-    path, _, name = plain(lost.held)
-    return not (lost.is_tensor and lost.is_reset) and any(
+    return not (lost.is_tensor and lost.is_reset) and is_compared(lost.held)
+
+
+def is_compared(held: Key) -> bool:
+    path, _, name = plain(held)
+    return any(
         isinstance(node.ops[0], SIZES)
         and name in map(name_of, ast.walk(node))
         and not any(isinstance(side, ast.Constant) for side in (node.left, *node.comparators))
@@ -356,13 +466,23 @@ def updates_at_start(run: Recording) -> int:
     return min((each.begins for each in run.of(ExamplesTaken)), default=0)
 
 
-def states_of(run: Recording) -> list[tuple[int, State]]:
+def states_of(run: Recording) -> States:
     """Returns all that is known at each save, the last one after as many updates."""
+    return states_when(run, before_step=False)
+
+
+def starts_of(run: Recording) -> States:
+    """Returns all that is known before the first step, and before the first one after each save."""
+    return states_when(run, before_step=True)
+
+
+def states_when(run: Recording, *, before_step: bool) -> States:
     known: State = {}
     found: dict[int, State] = {}
     for event in run.of(ProgramState):
         known = {**known, **{key_of(held): held.value for held in event.values}}
-        found[event.updates] = known
+        if event.before_step == before_step:
+            found[event.updates] = known
     return [*found.items()]
 
 
@@ -371,8 +491,8 @@ def key_of(held: Held) -> Key:
 
 
 def changed_values(run: Recording) -> set[Key]:
-    """Returns what changes from one save to another."""
-    states = [state for _, state in states_of(run)]
+    """Returns what changes from one save, or first step, to another."""
+    states = [state for known in (states_of(run), starts_of(run)) for _, state in known]
     return {
         key
         for one, other in zip(states, states[1:])

@@ -132,6 +132,11 @@ class OtherSeed:
 
 
 @dataclass(frozen=True)
+class OtherLaterSeeds:
+    """A seed that the program gives a function again is another one then (--reseed)."""
+
+
+@dataclass(frozen=True)
 class ShowMeans:
     """Means over replicas that are computed in graphs are reported, too (--tell)."""
 
@@ -157,7 +162,16 @@ class OnDevices:
     replacements: frozenset[Replacement] = frozenset()
 
 
-Change = OnDevices | ResetVariable | GiveValue | BeginWith | OtherSeed | ShowMeans | Replace
+Change = (
+    OnDevices
+    | ResetVariable
+    | GiveValue
+    | BeginWith
+    | OtherSeed
+    | OtherLaterSeeds
+    | ShowMeans
+    | Replace
+)
 
 
 @dataclass(frozen=True)

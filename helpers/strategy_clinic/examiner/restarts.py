@@ -34,15 +34,18 @@ from .after_restart import (
     NUMBER,
     Key,
     Lost,
-    are_alike,
     assignments_of,
     changed_values,
+    differing,
     first_common,
     has_consequence,
     is_best_value,
+    is_compared,
     is_given_anew,
     lost_values,
     made_at,
+    models_agree,
+    states_of,
     without_unstable,
 )
 from .blame import (
@@ -164,7 +167,7 @@ def lost_rate(run: Recording, whole: Recording, others: Sequence[Recording]) -> 
     """Yields how a restart comes to another learning rate."""
     rate = other_rate(run, whole, others)
     if rate and rate.models_agree:
-        kept = [each.held for each in rate.differing if is_best_value(each)]
+        kept = [held for held in rate.differing if is_compared(held)]
         kept = [held for held in kept if is_given_anew(held)] or decided_by(whole, rate.right)
         location = next(map(made_at, kept), last_saved(run)[2])
         what = f"what decides about the learning rate is not saved: {rate}, with the same weights"
@@ -223,11 +226,8 @@ class OtherRate:
     updates: int
     rate: float
     right: float
-    differing: tuple[Lost, ...]  # values that differ then, too
-
-    @property
-    def models_agree(self) -> bool:
-        return not any(";" in each.value for each in self.differing)
+    differing: tuple[Key, ...]  # values that differ then, too
+    models_agree: bool
 
     def __str__(self) -> str:
         return (
@@ -239,18 +239,14 @@ class OtherRate:
 def other_rate(run: Recording, whole: Recording, others: Sequence[Recording]) -> OtherRate | None:
     rates, mine = rates_saved(whole), rates_saved(run)
     key = next((each for each in mine if each in rates), None)
-    updates, state, rights = first_common(run, whole)
+    _, state, rights = first_common(states_of(run), states_of(whole))
     if key is None or not state or mine[key] & rates[key]:
         return None
     known = [saved[key] for saved in map(rates_saved, others) if key in saved]
     if not known or any(each != rates[key] for each in known):
         return None
-    differing = (
-        Lost(held, updates, value, rights[held], False)
-        for held, value in state.items()
-        if held in rights and not are_alike(value, rights[held])
-    )
-    return OtherRate(key[1], min(mine[key]), min(rates[key]), tuple(differing))
+    differ, agree = tuple(differing(state, rights)), models_agree(state, rights)
+    return OtherRate(key[1], min(mine[key]), min(rates[key]), differ, agree)
 
 
 def rates_saved(run: Recording) -> dict[tuple[str, int], set[float]]:

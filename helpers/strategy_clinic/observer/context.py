@@ -39,6 +39,7 @@ class Settings:
     seed: int = (
         0  # of random numbers for which the program chooses none; 0: they differ between runs
     )
+    reseed: bool = False  # a seed that is given again is another one
     leader: int = 0  # the program's first process, in one that it has started; 0: this is the first
     hold: bool = (
         False  # the program's own variables exist until the end, where their values are reported

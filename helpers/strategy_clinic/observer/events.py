@@ -893,6 +893,24 @@ class OrderDrawn(LocatedEvent):
 
 
 @dataclass(frozen=True)
+class SeedRepeated(LocatedEvent):
+    """A function that the program has given a seed is given the same one again: its random numbers begin again."""
+
+    function: str  # such as shuffle or default_rng
+    seed: int
+
+
+@dataclass(frozen=True)
+class EpochsLeftOut(LocatedEvent):
+    """`fit` has made fewer epochs than it was asked for, or epochs without a step, and no callback had stopped it."""
+
+    asked: int
+    made: int  # with at least one step
+    first: int  # the number of the epoch that it began with
+    of_backup: bool  # it began with the epoch of a backup that an earlier `fit` had restored
+
+
+@dataclass(frozen=True)
 class ExamplesTaken(LocatedEvent):
     """The batches that steps on one line were given, or that one iterator of `fit` yielded, in their order."""
 
@@ -914,10 +932,11 @@ class Held:
 
 @dataclass(frozen=True)
 class ProgramState(Event):
-    """What the program has in Python when it saves, as far as it differs from the save before."""
+    """What the program has in Python when it saves, or before the next step, as far as it differs from the state before."""
 
     updates: int  # that optimizers had made
     values: tuple[Held, ...]
+    before_step: bool = False  # the first step of the program, or the first one after a save
 
 
 @dataclass(frozen=True)

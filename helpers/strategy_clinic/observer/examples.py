@@ -105,7 +105,7 @@ class Examples:
     # The end
 
     def report(self) -> None:
-        first = max(self.optimizers.first_steps.values(), default=0)
+        first = next(iter(self.optimizers.first_steps.values()), 0)  # of the optimizer used first
         for each in self.sequences.values():
             each.begins = first if each.begins == UNKNOWN else each.begins
         for each in filter(self.is_whole, self.sequences.values()):

@@ -141,7 +141,7 @@ def read_settings(arguments: list[str]) -> Settings:
     parser.add_argument("--keras", type=int, default=0)
     parser.add_argument("--view", type=absolute, default="")
     parser.add_argument("--own", type=paths, default=())
-    for name in ("--die", "--tell", "--stay", "--hold", "--uncounted"):
+    for name in ("--die", "--tell", "--stay", "--hold", "--uncounted", "--reseed"):
         parser.add_argument(name, action="store_true")
     return Settings(**vars(parser.parse_args(arguments)))
 

@@ -61,10 +61,16 @@ class Observer:
         self.optimizers = Optimizers(self.context, self.variables)
         self.counts = Counts(self.context, self.variables, self.optimizers)
         self.examples = Examples(self.context, self.optimizers)
-        self.training = Training(
-            self.context, self.variables, self.optimizers, self.counts, self.examples, self.end
-        )
         self.program_states = ProgramStates(self.context, self.optimizers)
+        self.training = Training(
+            self.context,
+            self.variables,
+            self.optimizers,
+            self.counts,
+            self.examples,
+            self.program_states,
+            self.end,
+        )
         self.kills = Kills(self.context)
         self.checkpoints = Checkpoints(
             self.context,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from .variables import Variables, arrays_of, outside_graphs, variable_in
 
 SAME_RATE = 1e-6  # relative
 BRANCHES = "cond_", "switch_case_", "while_"  # how TensorFlow names such graphs
-LONGEST_RATE = 80  # characters of a schedule's text
+LONGEST_RATE = 400  # characters of a schedule's text
 Rates = list[tuple[Any, float]]
 
 
@@ -63,6 +63,7 @@ class Optimizers:
         self.before: dict[int, dict[int, Sample]] = {}  # values of what they train, before they did
         self.made_at: IdentityMap[Stack] = IdentityMap()
         self.first_steps: dict[int, int] = {}  # that they had taken when they were first used
+        self.before_update: list[Callable[[], None]] = []  # called before gradients are applied
         self.after_training: IdentityMap[dict[int, Sample]] = IdentityMap()  # values by model
 
     def watch(self) -> None:
@@ -210,6 +211,8 @@ class Optimizers:
             self.before[serial] = self.variables.values_of(numbers)
             self.used[serial] = Used(optimizer)
         self.used[serial].trains = tuple(sorted({*numbers, *known}))
+        for react in self.before_update:
+            react()
         site, _ = self.context.provenance.call_site()
         if self.context.is_first("applied", serial, site, len(gradients)):
             state = self.state_of(optimizer, numbers or known)

@@ -1,18 +1,20 @@
-"""Observes what a program remembers in Python when it saves, and at its end: the numbers and texts in its names and its objects.
+"""Observes what a program remembers in Python when it saves, and before the next step: the numbers and texts in its names.
 
 What a program keeps in Python is in no file unless it is written there. Another run that goes on from such a file shows what was
-lost: it has other values after as many steps.
+lost: before its first step it has other values than the whole run has after as many steps.
 """
 
 from __future__ import annotations
 
+import argparse
 import collections
+import contextlib
 import inspect
 import random
 import sys
 import types
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -21,9 +23,10 @@ from .context import Context
 from .events import Held, ProgramState
 from .optimizers import Optimizers
 from .provenance import outer_frame
-from .variables import arrays_of, size_of, variable_in, weights_of
+from .variables import arrays_of, is_in_replica, size_of, variable_in, weights_of
 
-MOST_STATES = 40  # that are reported
+Found = dict[tuple[str, str, str], Held]
+MOST_STATES = 80  # that are reported
 MOST_VALUES = 400  # of one of them
 MOST_ITEMS = 12  # of a list or a dictionary
 MOST_OBJECTS = 100
@@ -35,6 +38,9 @@ LONGEST_VALUES = 600
 OF_LIBRARIES = "__", "_self_"  # how names begin that Python and TensorFlow give
 PLAIN = (bool, int, float, str, type(None))
 LISTS = (list, tuple, collections.deque)
+NAMESPACES = (types.SimpleNamespace, argparse.Namespace)
+KEYS = (str, int)  # of a dictionary whose items are looked at
+LOCALS = ".<locals>"
 KEPT_BY_KERAS = {
     "Callback",
     "CallbackList",
@@ -44,61 +50,122 @@ KEPT_BY_KERAS = {
 class ProgramStates:
     def __init__(self, context: Context, optimizers: Optimizers) -> None:
         self.context, self.optimizers = context, optimizers
-        self.known: dict[tuple[str, str, str], Held] = {}
+        optimizers.before_update.append(self.update_begins)
+        self.known: Found = {}
+        self.is_wanted = True  # before the next step
+        self.at_call: tuple[int, Found] | None = None  # what was known before a call that may train
+        self.others: set[object] = set()  # calls that have made no step
+        self.steps: set[object] = set()  # and those that have
 
     def saved(self) -> None:
-        """Reports what has changed since the save before."""
+        """Reports what has changed since the state before."""
+        self.is_wanted = True
+        self.report(self.updates(), self.values, before_step=False)
+
+    def call_begins(self, function: Any) -> None:
+        """Looks at the program before a call that may be the next step: one like those that trained, or a new one."""
+        self.at_call, call = None, self.call_of(function)
+        is_possible = call in self.steps or call not in self.others
+        if is_possible and self.context.counts["program states",] < MOST_STATES:
+            self.at_call = self.updates(), self.values()
+
+    def call_ended(self, function: Any, trained: bool) -> None:
+        """Reports what the program had before a call that was a step."""
+        (self.steps if trained else self.others).add(self.call_of(function))
+        if trained and self.at_call:
+            # An optimizer that makes its first step here may have been restored.
+            made, found = self.at_call
+            begun = next(iter(self.optimizers.first_steps.values()), 0)
+            self.is_wanted = False
+            self.report(max(made, begun), lambda: found, before_step=True)
+
+    def update_begins(self) -> None:
+        """Reports what the program has before a step that is no call, but lines that run eagerly."""
+        import tensorflow as tf
+
+        if self.is_wanted and tf.executing_eagerly() and not is_in_replica():
+            self.is_wanted = False
+            self.report(self.updates(), self.values, before_step=True)
+
+    def call_of(self, function: Any) -> object:
+        """Returns what calls on the same line of functions with one name have in common."""
+        return self.context.provenance.call_site()[0], getattr(function, "__name__", "")
+
+    def report(self, updates: int, values: Callable[[], Found], *, before_step: bool) -> None:
         if self.context.count("program states") > MOST_STATES:
             return
-        found = self.values()
+        found = values()
         changed = [held for key, held in found.items() if self.known.get(key) != held]
         self.known.update(found)
-        self.context.emit(ProgramState(self.updates(), tuple(changed)))
+        self.context.emit(ProgramState(updates, tuple(changed), before_step))
 
     def updates(self) -> int:
         return max((each.steps for each in self.optimizers.states()), default=0)
 
-    def values(self) -> dict[tuple[str, str, str], Held]:
+    def values(self) -> Found:
         look = Look(self.context.provenance.is_own)
         frame = outer_frame()
         while frame is not None:
             code = frame.f_code
             is_function = code.co_flags & inspect.CO_OPTIMIZED
-            if is_function and self.context.provenance.is_own(code.co_filename):
-                look.names(code.co_filename, code.co_qualname, locals_of(frame))
+            if is_function and look.is_own(code.co_filename):
+                look.frame(frame)
             elif code.co_name == "fit":  # of Keras, whose callbacks may be nowhere else
                 for value in locals_of(frame).values():
                     look.follow(value, 0)
             frame = frame.f_back
-        for module in list(sys.modules.values()):
-            path = getattr(module, "__file__", None)
-            if isinstance(path, str) and self.context.provenance.is_own(path):
-                look.names(path, "", vars(module))
+        modules = [
+            (path, vars(module))
+            for module in list(sys.modules.values())
+            if isinstance(path := getattr(module, "__file__", None), str) and look.is_own(path)
+        ]
+        for path, names in modules:
+            look.names(path, "", names)
+        for path, names in modules:
+            look.classes(path, names)
         return look.found
 
 
 class Look:
     """Looks at the names of functions and modules, and at the objects of the program's classes that they lead to."""
 
-    def __init__(self, is_own: Any) -> None:
+    def __init__(self, is_own: Callable[[str], bool]) -> None:
         self.is_own = is_own
-        self.found: dict[tuple[str, str, str], Held] = {}
+        self.found: Found = {}
         self.seen: set[int] = set()
+        self.kinds: set[type] = set()  # of the objects that have been looked at
 
-    def names(self, path: str, holder: str, names: Mapping[str, Any]) -> None:
+    def frame(self, frame: FrameType) -> None:
+        """Looks at the local names of a function that runs, or of a generator that waits."""
+        code = frame.f_code
+        self.names(code.co_filename, code.co_qualname, locals_of(frame))
+
+    def names(self, path: str, holder: str, names: Mapping[str, Any], depth: int = 0) -> None:
         for name, value in list(names.items()):
             if not name.startswith(OF_LIBRARIES):
-                self.look_at(path, holder, name, value, 0)
+                self.look_at(path, holder, name, value, depth)
+
+    def classes(self, path: str, names: Mapping[str, Any]) -> None:
+        """Looks at the numbers of classes of which there are no objects."""
+        for kind in [each for each in list(names.values()) if isinstance(each, type)]:
+            if path_of(kind, self.is_own) == path and kind not in self.kinds:
+                self.kinds.add(kind)
+                for name, number in numbers_of(kind):
+                    self.look_at(path, kind.__qualname__, name, number, 0)
 
     def look_at(self, path: str, holder: str, name: str, value: Any, depth: int) -> None:
         text = in_words(value)
         if text is not None:
             self.keep(Held(path, holder, name, text))
-        elif depth <= DEPTH and isinstance(value, (*LISTS, dict)):
-            items = value.values() if isinstance(value, dict) else value
-            for item in list(items)[:MOST_ITEMS]:
+            return
+        if depth > DEPTH:
+            return
+        for key, item in parts_of(value):
+            self.look_at(path, holder, f"{name}{key}", item, depth + 1)
+        if isinstance(value, LISTS):
+            for item in list(value)[:MOST_ITEMS]:
                 self.follow(item, depth)
-        elif depth <= DEPTH:
+        else:
             self.follow(value, depth)
 
     def keep(self, held: Held) -> None:
@@ -111,17 +178,54 @@ class Look:
             self.found[key] = replace(held, name=key[2])
 
     def follow(self, thing: Any, depth: int) -> None:
-        """Looks at the attributes of an object that keeps something for the program."""
-        if id(thing) in self.seen or len(self.seen) >= MOST_OBJECTS or isinstance(thing, SKIPPED):
+        """Looks at what an object, a function or a generator keeps for the program."""
+        if id(thing) in self.seen or len(self.seen) >= MOST_OBJECTS:
             return
-        path = path_of(type(thing), self.is_own)
+        if isinstance(thing, types.FunctionType) and self.is_own(thing.__code__.co_filename):
+            self.seen.add(id(thing))
+            self.function(thing, depth + 1)
+        if isinstance(thing, types.GeneratorType) and self.is_own(thing.gi_code.co_filename):
+            self.seen.add(id(thing))
+            if thing.gi_frame is not None and not thing.gi_running:
+                self.frame(thing.gi_frame)
+        path = None if isinstance(thing, SKIPPED) else path_of(type(thing), self.is_own)
         if path is None:
             return
         self.seen.add(id(thing))
+        self.kinds.add(type(thing))
         hidden = hidden_names(type(thing))
         for name, value in list(attributes_of(thing)):
             if not name.startswith(hidden):
                 self.look_at(path, type(thing).__qualname__, name, value, depth + 1)
+
+    def function(self, function: types.FunctionType, depth: int) -> None:
+        """Looks at the attributes of a function, and at the names that it has from the function around it."""
+        path, around = function.__code__.co_filename, function.__qualname__.rpartition(LOCALS)[0]
+        self.names(path, function.__qualname__, function.__dict__, depth)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+            if (path, around, name) not in self.found:
+                with contextlib.suppress(ValueError):  # it has no value yet
+                    self.look_at(path, around, name, cell.cell_contents, depth)
+
+
+def parts_of(value: Any) -> list[tuple[str, Any]]:
+    """Returns the items of a dictionary, of a named tuple or of a namespace, each with what comes after the name in a program."""
+    if isinstance(value, NAMESPACES):
+        items = [(f".{name}", item) for name, item in list(vars(value).items())]
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        items = [(f".{name}", item) for name, item in zip(value._fields, value)]
+    elif isinstance(value, dict):
+        items = [(f"[{key!r}]", item) for key, item in list(value.items()) if type(key) in KEYS]
+    else:
+        items = []
+    return items[:MOST_ITEMS]
+
+
+def numbers_of(kind: type) -> Iterator[tuple[str, Any]]:
+    """Yields the numbers that a class has for its objects."""
+    for name, value in list(vars(kind).items()):
+        if isinstance(value, int | float) and not name.startswith(OF_LIBRARIES):
+            yield name, value
 
 
 def hidden_names(kind: type) -> tuple[str, ...]:
@@ -144,12 +248,14 @@ def path_of(kind: type, is_own: Any) -> str | None:
 
 
 def attributes_of(thing: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the attributes that an object has itself; no code of the program is run."""
+    """Yields the attributes that an object has itself, and the numbers of its class; no code of the program is run."""
     try:
         own = object.__getattribute__(thing, "__dict__")
     except AttributeError:
         own = {}
-    yield from own.items() if isinstance(own, dict) else ()
+    own = own if isinstance(own, dict) else {}
+    yield from own.items()
+    yield from ((name, number) for name, number in numbers_of(type(thing)) if name not in own)
     for kind in type(thing).__mro__:
         slots = vars(kind).get("__slots__", ())
         for name in [slots] if isinstance(slots, str) else slots:
@@ -176,16 +282,32 @@ def in_words(value: Any) -> str | None:
         return str(zlib.crc32(repr(value.getstate()).encode()))
     if numpy is not None and isinstance(value, numpy.random.Generator):
         return str(zlib.crc32(repr(value.bit_generator.state).encode()))
+    if numpy is not None and isinstance(value, numpy.random.RandomState):
+        return str(zlib.crc32(repr(value.get_state()).encode()))
+    if is_tensor(value):
+        return array_in_words(value.numpy())
     return variables_in_words(value)
 
 
 def list_in_words(value: Any) -> str | None:
-    items = [
-        in_words(item) if isinstance(item, PLAIN) else None for item in list(value)[-MOST_ITEMS:]
-    ]
+    """Returns a text of a list of plain values or of arrays; a named tuple has a name for each value."""
+    numpy = sys.modules.get("numpy")
+    last = list(value)[-MOST_ITEMS:]
+    if hasattr(value, "_fields"):
+        return None
+    if last and numpy is not None and all(isinstance(item, numpy.ndarray) for item in last):
+        return " and ".join(map(array_in_words, last))[:LONGEST_VALUES]
+    items = [in_words(item) if isinstance(item, PLAIN) else None for item in last]
     if None in items:
         return None
     return f"{len(value)}: {', '.join(filter(None, items))}"[:LONGEST_TEXT]
+
+
+def is_tensor(value: Any) -> bool:
+    """Tells whether this is a tensor with values that NumPy can have, and not too many."""
+    if not any(each.__name__ == "EagerTensor" for each in type(value).__mro__):
+        return False
+    return bool(value.dtype.is_numpy_compatible and value.shape.num_elements() <= MOST_NUMBERS)
 
 
 def array_in_words(value: Any) -> str:

@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from .context import Context
-from .events import CallbackState, LookedFor, OrderDrawn, Owner, Stack
+from .events import CallbackState, EpochsLeftOut, LookedFor, OrderDrawn, Owner, SeedRepeated, Stack
 from .identity_map import IdentityMap
 from .patching import Call
 
@@ -38,9 +38,12 @@ class Restarts:
         self.states_before: dict[str, str] | None = None  # of generators, after the first step
         self.looked: set[tuple[str, bool]] = set()
         self.callbacks_made: IdentityMap[Stack] = IdentityMap()
+        self.epochs: IdentityMap[list[int]] = IdentityMap()  # by model, with their steps
 
     def watch(self) -> None:
         self.context.after_step.append(self.step_ended)
+        self.watch_seed(random, "seed", "a")
+        self.watch_seed(random.Random, "__init__", "x")
         for owner, names, lists in LOOKING:
             for name in names:
                 self.context.guard_always(self.watch_looking, owner, name, lists)
@@ -52,6 +55,8 @@ class Restarts:
     def watch_numpy(self) -> None:
         generators = sys.modules["numpy"].random
         self.context.patches.wrap(generators, "default_rng", after=self.generator_made)
+        self.watch_seed(generators, "default_rng")
+        self.watch_seed(generators, "seed")
 
     def watch_tensorflow(self) -> None:
         import tensorflow as tf
@@ -59,11 +64,15 @@ class Restarts:
         for name in ("exists", "glob", "listdir"):
             self.context.guard_always(self.watch_looking, tf.io.gfile, name, name != "exists")
         self.context.patches.wrap(tf.data.Dataset, "shuffle", after=self.shuffled)
+        self.watch_seed(tf.data.Dataset, "shuffle")
+        self.watch_seed(tf.random, "set_seed")
 
     def watch_keras(self, package: str) -> None:
         keras, wrap = sys.modules[package], self.context.patches.wrap
+        self.watch_seed(keras.utils, "set_random_seed")
         wrap(keras.Model, "load_weights", before=self.loads)
         wrap(keras.Model, "fit", before=self.fits)
+        wrap(keras.Model, "fit", before=self.fit_begins, after=self.fit_ended)
         wrap(keras.callbacks.BackupAndRestore, "__init__", before=self.backs_up)
         for name in CALLBACKS:
             kind = getattr(keras.callbacks, name)
@@ -73,6 +82,8 @@ class Restarts:
         # A class of the program's may go on, once its base has begun.
         begun = keras.callbacks.CallbackList
         wrap(begun, "on_train_begin", after=self.trainings_begin, group="callbacks")
+        wrap(begun, "on_epoch_begin", before=self.epoch_begins)
+        wrap(begun, "on_train_batch_end", before=self.batch_ended)
 
     # Files that are looked for
 
@@ -132,6 +143,38 @@ class Restarts:
             )
         )
 
+    # Epochs that are left out
+
+    def fit_begins(self, call: Call) -> None:
+        """Keeps the epoch with which Keras 3 begins, whatever the program asks for, since a backup was restored once."""
+        self.epochs[call.owner] = []
+        given = call["callbacks"] or ()
+        callbacks = getattr(given, "callbacks", given)  # a list, or one that Keras has made
+        every = callbacks if isinstance(callbacks, list | tuple) else [callbacks]
+        names = [kind.__name__ for each in every for kind in type(each).__mro__]
+        restores = "BackupAndRestore" in names
+        call.state = 0 if restores else int(getattr(call.owner, "_initial_epoch", 0) or 0), restores
+
+    def epoch_begins(self, call: Call) -> None:
+        self.epochs.setdefault(call.owner.model, list).append(0)
+
+    def batch_ended(self, call: Call) -> None:
+        epochs = self.epochs.get(call.owner.model)
+        if epochs:
+            epochs[-1] += 1
+
+    def fit_ended(self, _: Any, call: Call) -> None:
+        kept, restores = call.state
+        steps = self.epochs.get(call.owner) or []
+        asked, made = int(call["epochs"]) - int(call["initial_epoch"]), sum(map(bool, steps))
+        # A backup that this call restores makes it shorter, too.
+        if restores:
+            asked = min(asked, len(steps))
+        if made < asked and not getattr(call.owner, "stop_training", False):
+            first = kept or int(call["initial_epoch"])
+            stack = self.context.provenance.stack()
+            self.context.emit(EpochsLeftOut(stack, asked, made, first, bool(kept)))
+
     # Random draws
 
     def shuffled(self, _: Any, call: Call) -> None:
@@ -143,6 +186,21 @@ class Restarts:
         is_stream = hasattr(data, "element_spec") or hasattr(data, "__next__")
         if data is not None and not is_stream and call["shuffle"]:
             self.order_drawn("fit")
+
+    def watch_seed(self, owner: Any, name: str, parameter: str = "seed") -> None:
+        seeded = functools.partial(self.seeded, name, parameter)
+        self.context.guard_always(self.context.patches.wrap, owner, name, seeded)
+
+    def seeded(self, function: str, parameter: str, call: Call) -> None:
+        """Reports a seed that is given a second time, or gives another one, since a later use should draw other numbers."""
+        seed = call[parameter]
+        if type(seed) is not int or not self.context.provenance.called_by_program():
+            return
+        times = self.context.count("seed", function, seed)
+        if times > 1 and self.context.settings.reseed:
+            call.replace(parameter, seed + times)
+        elif times == 2:
+            self.context.emit(SeedRepeated(self.context.provenance.plain_stack(), function, seed))
 
     def order_drawn(self, function: str) -> None:
         site, owner = self.context.provenance.call_site()

@@ -36,6 +36,7 @@ from .examples import Examples
 from .identity_map import IdentityMap
 from .optimizers import Optimizers
 from .patching import Call, defining_class
+from .program_state import ProgramStates
 from .variables import Record, Variables, copies_of, is_in_replica, sample_of
 
 # Calls after which trained variables are looked at, and steps that are reported, of each of the first trainings.
@@ -65,10 +66,12 @@ class Training:
         optimizers: Optimizers,
         counts: Counts,
         examples: Examples,
+        program_states: ProgramStates,
         end: Callable[[Outcome, int], None],
     ) -> None:
         self.context, self.variables, self.optimizers = context, variables, optimizers
         self.counts, self.examples, self.end = counts, examples, end
+        self.program_states = program_states
         self.strategies: list[weakref.ref[Any]] = []
         self.run_stacks: dict[tuple[tuple[CodeType, int], ...], Stack] = {}
         self.run_result: list[Any] = []  # of the last `strategy.run`
@@ -113,7 +116,8 @@ class Training:
             wrap(tf.data.Dataset, name, after=self.batched)
         wrap(tf.data.Dataset, "shard", after=self.sharded)
         wrap(tf.data.Dataset, "skip", after=self.skipped)
-        wrap(type(tf.function(lambda: None)), "__call__", after=self.step_ended, group="step")
+        function = type(tf.function(lambda: None))
+        wrap(function, "__call__", before=self.call_begins, after=self.step_ended, group="step")
 
     # Strategies
 
@@ -166,6 +170,11 @@ class Training:
         if path not in self.run_stacks:
             self.run_stacks[path] = self.stack()
         self.context.provenance.replicas_run(self.run_stacks[path])
+        self.call_begins(call)
+
+    def call_begins(self, call: Call) -> None:
+        if self.program_states.is_wanted and outside_replicas():
+            self.program_states.call_begins(function_of(call))
 
     def input_given(self, call: Call) -> None:
         call.state = self.context.counts[("applied",)]
@@ -200,8 +209,11 @@ class Training:
             self.context.emit(InputShared(self.stack(), function, (shared,)))
 
     def step_ended(self, _: Any, call: Call) -> None:
-        if self.counts.step_ended(call):
+        trained = self.counts.step_ended(call)
+        if trained:
             self.examples.step_made(arguments_of(call))
+        if self.program_states.is_wanted and outside_replicas():
+            self.program_states.call_ended(function_of(call), trained)
         if threading.current_thread() is threading.main_thread():
             self.context.steps.step()
             for react in self.context.after_step:
@@ -428,6 +440,11 @@ def shared_size(value: Any) -> int | None:
     shape: Any = tf.TensorShape(parts[0].shape)
     size: int | None = shape[0] if shape.rank else shape.rank  # None where it is not known
     return size
+
+
+def function_of(call: Call) -> Any:
+    """Returns what is called: by `strategy.run`, or the traced function itself."""
+    return call.bound.arguments.get("fn", call.owner)
 
 
 def are_equal(parts: list[Any]) -> bool:

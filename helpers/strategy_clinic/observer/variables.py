@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -385,7 +386,12 @@ def sample(array: Any) -> Sample:
         return Sample()
     flat = np.asarray(array, dtype="float64").ravel()
     entries = flat[:: max(1, -(-flat.size // ENTRIES))][:ENTRIES]
-    return Sample(float(np.linalg.norm(flat)), tuple(map(float, entries)))
+    return Sample(one_nan(float(np.linalg.norm(flat))), tuple(one_nan(float(e)) for e in entries))
+
+
+def one_nan(number: float) -> float:
+    """Returns the one NaN of `math` for each, so that equal samples of values that are no numbers compare equal, too."""
+    return math.nan if math.isnan(number) else number
 
 
 def sample_of(record: Record) -> Sample:

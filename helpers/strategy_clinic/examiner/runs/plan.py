@@ -24,6 +24,7 @@ from ..findings import (
     GiveValue,
     Location,
     OnDevices,
+    OtherLaterSeeds,
     OtherSeed,
     Replace,
     ResetVariable,
@@ -487,6 +488,8 @@ def options_of(change: Change) -> tuple[str, ...]:
             return *as_many, *replacing(replacements)
         case OtherSeed():
             return ("--seed", str(SEED + 1))
+        case OtherLaterSeeds():
+            return ("--reseed",)
         case ShowMeans():
             return ("--tell",)
         case Replace(replacements, keras):

@@ -1,6 +1,7 @@
 """Checks fm46: a restore replaces a learning rate that was chosen, or the program writes back one that it read before."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ...examiner.blame import called_name, calls_in, from_maker, statement_at
@@ -22,6 +23,7 @@ from ...observer.events import (
 )
 
 RATE_WORDS = {"learning_rate", "lr"}
+INITIAL = re.compile(r"'initial_learning_rate': ([-+.\de]+)")  # in the configuration of a schedule
 
 
 @rule("fm46", explains_divergence=False)
@@ -69,6 +71,29 @@ def rate_before_restore(recording: Recording) -> Iterator[Finding]:
             proof = f"{saves[-1].path} was saved with {restored.after:.4g}, and is restored at "
             place = line_of(restored.location, "a callback")
             yield observed("fm46", recording, early[-1].location, message, proof, place)
+
+
+@rule("fm46", explains_divergence=False)
+def schedule_begins_late(recording: Recording) -> Iterator[Finding]:
+    """Checks whether a new schedule goes on from the count of steps that a file has set, and not from its beginning."""
+    for load in recording.of(Loaded):
+        saves = recording.saves(load.path, until=load)
+        old = [each for save in saves[-1:] for each in save.optimizers if each.steps]
+        for new in (
+            each.optimizer for each in updates_by(recording, load.variables, after=load)[:1]
+        ):
+            rates = [*filter(None, (initial_rate(each) for each in old if each.kind == new.kind))]
+            begins = initial_rate(new)
+            if begins and rates and begins not in rates and new.steps == old[-1].steps:
+                message = f"the new schedule, which begins at the rate {begins}, goes on from step {new.steps} of the file"
+                proof = f"the optimizer that was saved has a schedule from {' or '.join(rates)}"
+                yield observed("fm46", recording, load.location, message, proof)
+
+
+def initial_rate(state: OptimizerState) -> str:
+    """Returns the rate at which a schedule of an optimizer begins; nothing if it has a number, or a schedule without one."""
+    found = INITIAL.search(state.learning_rate)
+    return found[1] if found else ""
 
 
 RATE_LOST = lost("fm46", Holder.RATE)

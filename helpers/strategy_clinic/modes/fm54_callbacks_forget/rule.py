@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from ...examiner.blame import called_at
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording, Role
-from ...examiner.restarts import Holder, begins_from_zero, finding, lost
+from ...examiner.restarts import (
+    Holder,
+    begins_from_zero,
+    finding,
+    lost,
+    other_end,
+    steps_at_end,
+)
 from ...examiner.rule import observed, rule
 from ...observer.events import (
     CallbackState,
@@ -31,9 +38,14 @@ def forgotten_after_restart(run: Recording) -> Iterator[Finding]:
         return
     if begins_from_zero(run, whole):
         return
-    before = {key: fits[-1] for key, fits in fits_of(stopped).items()}
+    before, usual = ({key: f[-1] for key, f in fits_of(each).items()} for each in (stopped, whole))
     for key, fits in fits_of(run).items():
-        if key in before and (message := forgotten(before[key], fits[-1], run)):
+        if key not in before:
+            continue
+        message = forgotten(before[key], fits[-1], run)
+        if not message and ends_otherwise(run, whole):
+            message = waits_anew(before[key], fits[-1], usual.get(key, []))
+        if message:
             yield finding(run, fits[-1][0].location, message, mode=MODE)
 
 
@@ -78,6 +90,25 @@ def forgotten(before: States, after: States, run: Recording) -> str:
         return ""
     replaces = held.callback != "ModelCheckpoint" or replaces_file(run, taken)
     return in_words(held, taken) if is_worse(taken, held) and replaces else ""
+
+
+def ends_otherwise(run: Recording, whole: Recording) -> bool:
+    return steps_at_end(run) != steps_at_end(whole) or bool(other_end(run, whole))
+
+
+def waits_anew(before: States, after: States, usual: States) -> str:
+    """Returns how a callback counts the epochs without a better value from the beginning again; nothing if it does not."""
+    held, begins = before[-1], after[0]
+    if not is_known(held) or is_known(begins):
+        return ""
+    waited = {state.epoch: state.wait for state in usual}
+    for state in after[1:]:
+        if waited.get(state.epoch, state.wait) > state.wait:
+            return (
+                f"{held.callback} loses its best {held.monitor} {held.best:.4g}: after epoch {state.epoch} it has waited "
+                f"{state.wait} epochs, and {waited[state.epoch]} in the run that was never stopped"
+            )
+    return ""
 
 
 def in_words(held: CallbackState, taken: CallbackState) -> str:

@@ -70,7 +70,7 @@ session = clinic.open("fm69", strategy, devices, save_format, keras)
 # `initial_epoch=0` helps.
 #
 # To check a program without a restart, compare `len(model.history.epoch)` with the number of epochs after each `fit`. `clinic
-# examine` does not name this mode.
+# examine` starts the program again, and names this mode.
 #
 # ## Why
 #

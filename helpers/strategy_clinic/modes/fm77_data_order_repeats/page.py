@@ -79,7 +79,7 @@ session = clinic.open("fm77", strategy, devices, save_format, keras)
 #
 # `shuffle` with a seed draws a new order for each epoch, from a generator that the dataset keeps. A restart creates the dataset
 # again, and its generator begins with the same seed. The same happens after `set_random_seed`, and with a generator of NumPy that
-# the program makes with a fixed seed.
+# the program makes with a fixed seed. It also happens in one process that makes the dataset with the same seed in each epoch.
 #
 # A job that is stopped every few epochs trains on the same few orders for ever. If it is always stopped in its first epoch, it
 # never takes the last examples. Without a seed, the orders differ at each start, and no training can be repeated. See [`Dataset.shuffle`](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#shuffle).

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from ...examiner.after_restart import is_generator, lost_values, made_at, other_examples
+from dataclasses import replace
+
+from ...examiner.after_restart import (
+    is_generator,
+    lost_values,
+    made_at,
+    other_examples,
+    repeats_after,
+    trained_on,
+)
 from ...examiner.blame import from_definer, from_iterated, loop_around
 from ...examiner.divergence import repeats_again
-from ...examiner.findings import FollowUp, OtherSeed
+from ...examiner.findings import FollowUp, OtherLaterSeeds, OtherSeed
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import finding, is_only_order, other_end, resumed, steps_at_end
-from ...examiner.rule import Answers, Runs, Steps, rule, rule_of_runs
-from ...observer.events import ExamplesSkipped, ExamplesTaken, OrderDrawn, Stack
+from ...examiner.rule import Answers, Runs, Steps, observed, rule, rule_of_runs
+from ...observer.events import (
+    ExamplesSkipped,
+    ExamplesTaken,
+    GradientsApplied,
+    Loaded,
+    OrderDrawn,
+    SeedRepeated,
+    Stack,
+)
 
 MODE = "fm77"
 FIX = "make the order of each epoch from the number of the epoch, and begin with the saved number"
@@ -54,6 +71,39 @@ def order_begins_again(runs: Runs) -> Steps:
             drawn = made_at(generators[0]) if generators else order_chosen(run, other.location)
             yield finding(run, drawn, message, FIX, mode=MODE)
             return
+
+
+@rule_of_runs(MODE, explains_divergence=False)
+def order_drawn_again(runs: Runs) -> Steps:
+    """Checks whether one training takes its examples in the same order again, since the same seed is given again."""
+    for run in runs.whole[:1]:
+        updates, repeated = repeats_after(run), run.of(SeedRepeated)
+        if not updates or not repeated or not goes_on_after(run, updates):
+            continue
+        again = yield FollowUp(run, OtherLaterSeeds(), "with another seed each time")
+        if again and draws_others(again, run, updates):
+            seed = f"{repeated[0].function} is given the seed {repeated[0].seed} again"
+            message = (
+                f"{seed}: the examples of the first {updates} updates follow in the same order"
+            )
+            proof = "with another seed each time, other examples follow"
+            yield replace(observed(MODE, run, repeated[0].location, message, proof), fix=FIX)
+
+
+def goes_on_after(run: Recording, updates: int) -> bool:
+    """Tells whether one training goes on after these updates: its optimizer does, or what was saved then is loaded."""
+    optimizers = {each.optimizer.variables for each in run.of(GradientsApplied)}
+    saved = [save for load in run.of(Loaded) for save in run.saves(load.path, until=load)]
+    return len(optimizers) == 1 or any(
+        state.steps == updates for save in saved for state in save.optimizers
+    )
+
+
+def draws_others(again: Recording, run: Recording, updates: int) -> bool:
+    """Tells whether a run has the first examples of another one, and no order that repeats."""
+    mine, theirs = map(trained_on, (again, run))
+    first = [each.checksums[:updates] for each in (*mine[:1], *theirs[:1])]
+    return len({*first}) == 1 and repeats_after(again) != updates
 
 
 def chooses_order(run: Recording) -> Answers[bool]:
