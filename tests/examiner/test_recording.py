@@ -81,8 +81,10 @@ def test_variables():
 
 
 def test_replicas_and_examples():
-    recording = run(strategy(2), strategy(4), BatchTaken(LINE, (3, 3)))
+    recording = run(strategy(2), strategy(4), BatchTaken(LINE, (3, 3)), task="worker 0")
     assert (recording.replicas, recording.processes, recording.examples) == (4, 2, 12)
+    alone = run(strategy(2), BatchTaken(LINE, (16,)), task="")  # its strategy is not used
+    assert (alone.replicas, alone.processes, alone.examples) == (2, 1, 16)
     assert run(ModelCalled(LINE, 8, 2, ())).examples == 16
     assert (run().replicas, run().examples) == (1, 0)
     in_step, whole = ModelCalled(LINE, 8, 2, ()), ModelCalled(LINE, 96, 1, ())

@@ -140,7 +140,7 @@ def test_a_batch_that_only_a_traced_loop_takes(size, location, expected):
 
 def test_a_batch_of_which_each_process_sees_its_part():
     """Two replicas of which only one is here: a process of two."""
-    part = run(strategy(2), MADE, BatchTaken(LINE, (8,)))
+    part = run(strategy(2), MADE, BatchTaken(LINE, (8,)), task="worker 0")
     assert (part.processes, batches(2, 8).processes, run().processes) == (2, 1, 1)
     assert modes(batches(1, 8), part) == [("fm21", 7)]
     assert modes(batches(1, 16), part) == []

@@ -308,7 +308,7 @@ class Recording:
     def processes(self) -> int:
         """Returns over how many processes the replicas are distributed: each takes its own part of a batch."""
         parts = max((len(batch.sizes) for batch in self.of(BatchTaken)), default=0)
-        return max(1, self.replicas // parts) if parts else 1
+        return max(1, self.replicas // parts) if parts and self.task else 1
 
     @cached_property
     def examples(self) -> int:
