@@ -3,8 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from recorded import modes, run, stack, strategy, updated, variable
-from strategy_clinic.observer.events import ExceptionRaised, GradientComputed, ModelCalled, Outcome
+from recorded import modes, run, stack, strategy, updated, variable, written
+from strategy_clinic.observer.events import (
+    BatchTaken,
+    ExceptionRaised,
+    GradientComputed,
+    ModelCalled,
+    Outcome,
+)
 
 PROGRAM = """\
 def step(x):
@@ -74,3 +80,7 @@ def test_a_step_that_no_replica_runs(tmp_path, replicas, weight, function, told)
     recording = run(strategy(2), weight, *calls, GradientComputed(place, 0, 1), update)
     assert recording.trains_alone == told
     assert ("fm31", 7) in modes(recording) if told else "fm31" not in dict(modes(recording))
+    for seen in (BatchTaken(place, (4, 4)), written(number=9, replicas=2)):
+        before = replace(recording, events=(seen, *recording.events))
+        after = replace(recording, events=(*recording.events, seen))
+        assert (before.trains_alone, after.trains_alone) == (False, told)

@@ -358,7 +358,7 @@ class Recording:
     def trains_alone(self) -> bool:
         """Tells whether steps train models that have their variables on several devices, and none is called in a replica.
 
-        Of a step inside `fit` the calls are not reported.
+        Calls with unknown numbers of examples are not reported: what replicas take or write before the first update counts, too.
         """
         steps = {each.location[0].scope for each in self.of(GradientComputed) if each.location}
         calls = [
@@ -367,7 +367,11 @@ class Recording:
             if self.trained & {*each.variables} and steps & {frame.scope for frame in each.location}
         ]
         copies = [made.copies for each in self.trained if (made := self.variable(each))]
-        is_outside = bool(calls) and all(each.replicas == 1 for each in calls)
+        replicas = [each.replicas for each in calls]
+        first = next(iter(self.of(GradientsApplied)), None)
+        replicas += [len(batch.sizes) for batch in self.of(BatchTaken, until=first)]
+        replicas += [write.replicas for write in self.of(VariableWritten, until=first)]
+        is_outside = bool(calls) and max(replicas) == 1
         return is_outside and min(copies, default=0) > 1 and not self.task
 
     @property
