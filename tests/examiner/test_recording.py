@@ -92,6 +92,12 @@ def test_replicas_and_examples():
     assert run(updated(), in_step).examples == 16
 
 
+def test_batches_of_which_a_graph_tells_no_size_are_not_seen():
+    made = run(strategy(), DatasetBatched(LINE, 16))
+    assert (made.examples, made.examples_seen) == (16, 0)
+    assert run(strategy(), DatasetBatched(LINE, 16), DatasetFromFunction(LINE)).examples == 32
+
+
 def test_batches_for_an_evaluation_are_none_of_a_step():
     of_step, later = BatchTaken(LINE, (8, 8)), BatchTaken(OTHER, (2, 2))
     assert run(of_step, updated(), later).examples == 16

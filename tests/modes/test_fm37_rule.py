@@ -30,9 +30,12 @@ from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.observer.events import (
     BatchTaken,
     Carries,
+    DatasetBatched,
     GradientComputed,
     GradientsApplied,
+    InputShared,
     LossTraced,
+    ModelCalled,
     Operation,
     Owner,
     Part,
@@ -169,6 +172,28 @@ def test_updates_that_grow_for_another_reason(part):
     assert judged(one, used) == []
     drawn = replace(other, events=(*other.events, PartUsed(LINE, Part.RANDOM_NUMBERS)))
     assert judged(one, drawn) == ["fm37"]
+
+
+@pytest.mark.parametrize("unmasked, expected", [(0.1, False), (0.2, True)])
+def test_an_update_that_grows_with_a_mask(unmasked, expected):
+    """Keras divides by the values that the part of a replica has left: a factor says something only without the mask."""
+    masked = PartUsed(LINE, Part.MASK)
+    one, other = steps(0.1, 1), steps(0.2, 2)
+    one, other = (replace(each, events=(*each.events, masked)) for each in (one, other))
+    answers = {
+        one: one,
+        other: replace(steps(unmasked, 2), events=(*steps(unmasked, 2).events, masked)),
+    }
+    asked = []
+
+    def answer(follow_up):
+        asked.append(follow_up.change)
+        return answers[follow_up.recording]
+
+    runs = Runs([other, one], [first_divergence(one, other)])
+    found = [finding.mode for finding in diagnose(runs, answer).findings]
+    assert ("fm37" in found) == expected
+    assert Replace(frozenset({Replacement.NO_MASK})) in asked
 
 
 TRAINED = """\
@@ -561,3 +586,27 @@ def test_a_number_of_which_a_loss_grows_is_another_one_on_more_devices(kind, few
         found = [each.kind for each in of(many).others_than(of(few), grows=grows)]
         assert found == ([kind] if grows is growing else [])
     assert not [*of(few).others_than(of(few), grows=True)]
+
+
+@pytest.mark.parametrize(
+    "full, expected",
+    [
+        ([DatasetBatched(LINE, 8)], ["fm37"]),
+        ([DatasetBatched(LINE, 8), InputShared(LINE, "run", (8,))], []),
+        ([DatasetBatched(LINE, 8), ModelCalled(LINE, 8, 2, (1,))], []),
+    ],
+    ids=["distributed", "given to all replicas", "a model is called with a whole batch"],
+)
+def test_batches_of_which_a_graph_does_not_know_the_size(full, expected):
+    """A run without a smaller last batch tells whether they are for all replicas."""
+    one, other = (
+        replace(each, events=(DatasetBatched(LINE, 8), *each.events[:2], *each.events[3:]))
+        for each in (steps(0.1, 1), steps(0.2, 2))
+    )
+    answers = {True: run(strategy(), updated(), *full), False: other}
+
+    def answer(follow_up):
+        return answers[isinstance(follow_up.change, Replace)]
+
+    found = diagnose(Runs([other, one], [first_divergence(one, other)]), answer).findings
+    assert [each.mode for each in found if each.mode == "fm37"] == expected

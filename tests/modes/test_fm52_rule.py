@@ -13,6 +13,7 @@ from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.examiner.runs import plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.observer.events import (
+    BatchTaken,
     DatasetBatched,
     ExceptionRaised,
     GradientComputed,
@@ -27,8 +28,11 @@ STATISTICS = PartUsed(OTHER, Part.BATCH_STATISTICS)
 BATCHED = DatasetBatched(LINE, 16)
 
 
+TAKEN = BatchTaken(LINE, (8, 7))
+
+
 def run_with(value, *events, devices=2, **fields):
-    return trained(value, STATISTICS, *events, devices=devices, **fields)
+    return trained(value, STATISTICS, TAKEN, *events, devices=devices, **fields)
 
 
 def judged(*recordings, full=0.7):
@@ -101,7 +105,7 @@ RAISED = trained(
 def without_onednn(failed, *events, full=None):
     """What is found where a run fails with oneDNN alone, and what was asked; `full` is the run without a smaller batch."""
     again = answering(Replace=full or replace(trained(0.7), role=Role.CHANGED))
-    run = trained(0.7, *events, with_onednn=failed)
+    run = trained(0.7, TAKEN, *events, with_onednn=failed)
     found = diagnose(Runs([run, trained(0.7, devices=1)]), again).findings
     return found, again.asked
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 
 import pytest
-from recorded import LINE, OTHER, found, modes, run, stack, strategy, updated
+from recorded import LINE, OTHER, answering, found, modes, run, stack, strategy, updated
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
@@ -13,6 +13,7 @@ from strategy_clinic.observer.events import (
     DatasetBatched,
     DatasetFromFunction,
     ExceptionRaised,
+    GradientsApplied,
     InputShared,
     ModelCalled,
     Outcome,
@@ -121,6 +122,33 @@ def test_the_same_batch_on_every_replica(events):
 )
 def test_what_all_replicas_may_share(events):
     assert modes(run(strategy(), *events)) == []
+
+
+UNKNOWN = run(
+    strategy(), GradientsApplied(OTHER, 1, 0, TRAINS.optimizer), DatasetBatched(OTHER, 16)
+)
+
+
+@pytest.mark.parametrize(
+    "full, expected",
+    [
+        ([SHARED, TRAINS, CALLED], [("fm53", 7)]),
+        ([BatchTaken(LINE, (8, 8)), TRAINS, replace(CALLED, examples=8)], []),
+    ],
+    ids=["shared", "distributed"],
+)
+def test_batches_whose_size_a_graph_does_not_know(full, expected):
+    """Without a smaller last batch it knows them."""
+    again = answering(Replace=run(strategy(), *full))
+    found = diagnose(Runs([UNKNOWN]), again).findings
+    assert [(each.mode, each.line) for each in found] == expected
+    assert again.asked == [rule.FULL_BATCHES]
+
+
+@pytest.mark.parametrize("events", [[CALLED, TRAINS], [strategy(1), TRAINS], []])
+def test_a_run_with_full_batches_is_made_only_where_sizes_are_not_known(events):
+    again = answering()
+    assert diagnose(Runs([run(strategy(1), *events)]), again).findings == again.asked == []
 
 
 # Methods of Keras for one batch

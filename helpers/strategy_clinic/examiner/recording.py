@@ -312,7 +312,17 @@ class Recording:
 
     @cached_property
     def examples(self) -> int:
-        """Returns the examples in a step of all replicas, as batches were taken, models were called, or else batches were made.
+        """Returns the examples in a step of all replicas, as far as they were seen, or else those of a batch that was made.
+
+        Batches that a graph takes may have no sizes. Those of a dataset that is distributed are for all replicas.
+        """
+        sizes = {each.size for each in self.of(DatasetBatched)}
+        is_one = len(sizes) == 1 and not self.of(DatasetFromFunction)
+        return self.examples_seen or (sizes.pop() if is_one else 0)
+
+    @cached_property
+    def examples_seen(self) -> int:
+        """Returns the examples in a step of all replicas, as batches were taken or models were called; 0 if nobody has seen them.
 
         A program may also call a model to look at what it says, with other examples: outside of replicas, or after a step.
         """
@@ -329,11 +339,7 @@ class Recording:
         # The first dimension of what is taken may be time, and then no function makes such batches.
         if in_functions and not (before and max(taken) in in_functions):
             return in_functions[-1]
-        if taken or called:
-            return max(taken or called)
-        # Batches that a graph takes may have no sizes. Those of a dataset that is distributed are for all replicas.
-        sizes = {each.size for each in self.of(DatasetBatched)}
-        return sizes.pop() if len(sizes) == 1 and not self.of(DatasetFromFunction) else 0
+        return max(taken or called, default=0)
 
     @property
     def batched_in_functions(self) -> list[DatasetBatched]:

@@ -11,8 +11,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
 from ..base.files import PACKAGE
-from ..observer.events import ExceptionRaised, Stack
-from .findings import Evidence, Finding, FollowUp, Location, Note, Text, counted
+from ..observer.events import ExceptionRaised, InputShared, Stack
+from ..observer.replacements import Replacement
+from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text, counted
 from .recording import Recording, Role
 from .suspects import Suspect
 
@@ -26,6 +27,9 @@ Result = TypeVar("Result")
 Answers = Generator[
     FollowUp, Recording | None, Result
 ]  # asks for follow-ups, and returns what they show
+
+
+FULL_BATCHES = Replace(frozenset({Replacement.FULL_BATCHES}))
 
 
 @dataclass(frozen=True)
@@ -56,11 +60,25 @@ def least_and_most(
     return (by_count[few], by_count[many]) if few < many else None
 
 
-def same_batches(among: Sequence[Recording]) -> Iterator[tuple[Recording, Recording]]:
-    """Yields the pairs of runs whose steps have the same examples, the run on fewer replicas first."""
+def same_batches(among: Sequence[Recording]) -> Answers[list[tuple[Recording, Recording]]]:
+    """Returns the pairs of runs whose steps have the same examples, the run on fewer replicas first."""
+    found = []
     for one, other in itertools.permutations(among, 2):
-        if other.replicas > one.replicas and one.examples == other.examples > 0:
-            yield one, other
+        is_pair = other.replicas > one.replicas and one.examples == other.examples > 0
+        if is_pair and (yield from is_distributed(other)):
+            found.append((one, other))
+    return found
+
+
+def is_distributed(recording: Recording) -> Answers[bool]:
+    """Tells whether the examples of a step are those of all replicas. A graph may not know the sizes of what it takes.
+
+    Without a smaller last batch it knows them, and the observer sees what all replicas are given.
+    """
+    if recording.examples_seen:
+        return True
+    full = yield FollowUp(recording, FULL_BATCHES, "without a smaller last batch")
+    return full is not None and not full.of(InputShared) and full.examples == recording.examples
 
 
 @dataclass(frozen=True)

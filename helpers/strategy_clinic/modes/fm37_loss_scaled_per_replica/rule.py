@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,9 +71,9 @@ class Pair:
     replacements: frozenset[Replacement] = frozenset()
 
     @property
-    def is_clipped(self) -> bool:
-        """Whether gradients are clipped. Those that each replica clips grow when they are added up, whatever the loss is."""
-        return bool(clippings(self.other) - self.replacements)
+    def is_distorted(self) -> bool:
+        """Whether updates may differ by a factor whatever the loss is: through clipping in each replica, or a mask."""
+        return bool(distortions(self.other) - self.replacements)
 
 
 # The line to blame, a message, and a repair that is not the usual one.
@@ -83,7 +83,7 @@ Shown = tuple[Stack, str] | tuple[Stack, str, str]
 @rule_of_runs("fm37")
 def scaled_loss(runs: Runs) -> Steps:
     """Checks each training as it is, and then without what makes the trainings of correct programs differ."""
-    for pair in same_trainings(runs):
+    for pair in (yield from same_trainings(runs)):
         shown = yield from scaling(pair)
         divergences = [each for each in runs.divergences if (each.one, each.other) == pair.watched]
         if divergences and not shown:
@@ -100,8 +100,8 @@ def printed_loss(runs: Runs) -> Steps:
     """Checks a loss that is right for the updates, and is printed as the sum of what each replica divides by its own part."""
     difference = yield from printed_difference(runs)
     if difference and difference.is_by_replicas and difference.is_loss:
-        for pair in same_trainings(runs):
-            shown = yield from scaling_without_clipping(pair)
+        for pair in (yield from same_trainings(runs)):
+            shown = yield from scaling_undistorted(pair)
             if shown:
                 yield found(pair, (), *shown)
                 return
@@ -111,18 +111,18 @@ def printed_loss(runs: Runs) -> Steps:
             yield compared("fm37", difference.counts, location, message)
 
 
-def scaling_without_clipping(pair: Pair) -> Answers[Shown | None]:
-    """Returns what shows that a loss is scaled otherwise on more devices, although clipping hides it from the updates."""
-    clips = clippings(pair.other)
-    if not clips:
+def scaling_undistorted(pair: Pair) -> Answers[Shown | None]:
+    """Returns what shows that a loss is scaled otherwise on more devices, although clipping or a mask hides it."""
+    distorted = distortions(pair.other)
+    if not distorted:
         return None
-    replaced = yield from with_replacements(pair, clips, "without clipping")
+    replaced = yield from with_replacements(pair, distorted, "without clipping and masks")
     return (yield from scaling(replaced))
 
 
 def scaling(pair: Pair | None) -> Answers[Shown | None]:
     """Returns what shows that all of a loss, or a penalty in it, is scaled otherwise on more devices."""
-    if pair is None or pair.is_clipped or not (loss := line_of_loss(pair)):
+    if pair is None or pair.is_distorted or not (loss := line_of_loss(pair)):
         return None
     few, many = pair.one.replicas, pair.other.replicas
     on_many = f"on {many} devices, with the same examples"
@@ -148,7 +148,7 @@ def scaling(pair: Pair | None) -> Answers[Shown | None]:
 def growing_part(pair: Pair) -> Answers[Shown | None]:
     """Returns what shows that a part of the gradients grows with the devices, or falls, while the rest does not."""
     (one, other), loss = pair.watched, line_of_loss(pair)
-    if not loss or other.task or pair.is_clipped or not first_divergence(pair.one, pair.other):
+    if not loss or other.task or pair.is_distorted or not first_divergence(pair.one, pair.other):
         return None
     replicas = other.replicas if one.plain else 0
     change = OnDevices(2 * other.devices, replicas, pair.replacements)
@@ -178,11 +178,16 @@ def differs_with_same_parts(pair: Pair) -> Answers[bool]:
 
 def without_expected(pair: Pair, divergence: Divergence) -> Answers[Pair | None]:
     """Returns the same training without what makes the trainings of correct programs differ, such as random numbers."""
-    replacements = replaced_as_expected(divergence) | clippings(pair.other)
+    replacements = replaced_as_expected(divergence) | distortions(pair.other)
     if not replacements:
         return None
     words = "without what makes correct programs differ"
     return (yield from with_replacements(pair, replacements, words))
+
+
+def distortions(recording: Recording) -> frozenset[Replacement]:
+    masked = any(used.part is Part.MASK for used in recording.of(PartUsed))
+    return clippings(recording) | ({Replacement.NO_MASK} if masked else set())
 
 
 def with_replacements(
@@ -203,14 +208,16 @@ def growth_in_words(pair: Pair, third: Recording) -> str:
     return ""
 
 
-def same_trainings(runs: Runs) -> Iterator[Pair]:
+def same_trainings(runs: Runs) -> Answers[list[Pair]]:
     """Returns the trainings of each pair of runs that differ in nothing but the number of replicas."""
-    for one, other in same_batches(runs.matched):
+    found: list[Pair] = []
+    for one, other in (yield from same_batches(runs.matched)):
         # An optimizer, or a sum of gradients, outside the scope takes that of every replica: that is fm23.
         sums = [number for number in other.written_outside if other.variables[number].shape]
         if not (other.shared_slots or sums) and is_same_training(one, other):
-            for training in trainings_of(one, other):
-                yield Pair(one, other, training, (one, other))
+            trainings = trainings_of(one, other)
+            found += [Pair(one, other, training, (one, other)) for training in trainings]
+    return found
 
 
 def mean_of_part(pair: Pair) -> Stack:

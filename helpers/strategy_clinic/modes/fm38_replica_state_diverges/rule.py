@@ -182,7 +182,7 @@ def first_replica_alone(runs: Runs) -> Steps:
     Where weights differ, too, it may follow from them.
     """
     finished = [] if runs.divergences else [each for each in runs.whole if each.finished]
-    for one, other in same_batches(finished):
+    for one, other in (yield from same_batches(finished)):
         apart = {
             made.number: distance
             for made, distance in differences(other, one)

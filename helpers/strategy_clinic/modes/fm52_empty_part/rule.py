@@ -8,13 +8,12 @@ from ...examiner.findings import (
     Finding,
     FollowUp,
     Location,
-    Replace,
     Text,
     counted,
 )
 from ...examiner.hangs import ended_at
 from ...examiner.recording import Recording, stack_of
-from ...examiner.rule import Runs, Steps, compared, rule_of_runs
+from ...examiner.rule import FULL_BATCHES, Runs, Steps, compared, rule_of_runs
 from ...examiner.suspects import RIGHT
 from ...observer.events import (
     DatasetBatched,
@@ -24,9 +23,7 @@ from ...observer.events import (
     PartUsed,
     Stack,
 )
-from ...observer.replacements import Replacement
 
-FULL_BATCHES = Replace(frozenset({Replacement.FULL_BATCHES}))
 WITH_ONEDNN = replace(FULL_BATCHES, onednn=True)
 
 

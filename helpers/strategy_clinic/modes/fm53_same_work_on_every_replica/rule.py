@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...examiner import blame
-from ...examiner.findings import Finding, Note, counted
+from ...examiner.findings import Finding, FollowUp, Note, counted
 from ...examiner.printed import program_files
-from ...examiner.recording import Recording
+from ...examiner.recording import Recording, Role
 from ...examiner.rule import (
+    FULL_BATCHES,
     Runs,
     Steps,
     blames,
@@ -40,8 +41,31 @@ ON_BATCH = {"train_on_batch": "fit", "test_on_batch": "evaluate", "predict_on_ba
 
 
 @rule("fm53")
-def same_batch_everywhere(recording: Recording) -> Iterator[Finding]:
-    """Checks for tensors that a training step gives to all replicas."""
+def same_batch_everywhere(recording: Recording) -> Steps:
+    """Checks for tensors that a training step gives to all replicas.
+
+    In a graph their sizes are not known if the last batch may be smaller: then a run is looked at that has none.
+    """
+    shared = same_for_all(recording)
+    is_unseen = recording.examples and not recording.examples_seen
+    if not shared and is_unseen and recording.replicas > 1 and recording.role is Role.WATCHED:
+        full = yield FollowUp(recording, FULL_BATCHES, "without a smaller last batch")
+        shared = same_for_all(full) if full else None
+    if shared:
+        given, examples = shared
+        instead = instead_of(given.location[0])
+        better = f"`{instead}`" if instead else "batches of `experimental_distribute_dataset`"
+        message = (
+            f"the input is not distributed: each of {recording.replicas} replicas takes the same "
+            f"{examples} examples; use {better}"
+        )
+        proof = f"`{given.function}` gave {recording.replicas} replicas the same tensors"
+        location = from_loop(given.location, program_files(recording))
+        yield observed("fm53", recording, location, message, proof)
+
+
+def same_for_all(recording: Recording) -> tuple[InputShared, int] | None:
+    """Returns the first batch that all replicas were given, and how many examples it has."""
     updates = recording.of(GradientsApplied)
     # What is taken after the first step may be for an evaluation.
     taken = recording.of(BatchTaken, until=updates[0]) if updates else recording.of(BatchTaken)
@@ -49,16 +73,8 @@ def same_batch_everywhere(recording: Recording) -> Iterator[Finding]:
         examples = examples_given(recording, shared)
         is_input = shared.function == "run" or not taken
         if examples and is_input and shared.location:
-            instead = instead_of(shared.location[0])
-            better = f"`{instead}`" if instead else "batches of `experimental_distribute_dataset`"
-            message = (
-                f"the input is not distributed: each of {recording.replicas} replicas takes the same "
-                f"{examples} examples; use {better}"
-            )
-            proof = f"`{shared.function}` gave {recording.replicas} replicas the same tensors"
-            location = from_loop(shared.location, program_files(recording))
-            yield observed("fm53", recording, location, message, proof)
-            return
+            return shared, examples
+    return None
 
 
 def examples_given(recording: Recording, shared: InputShared) -> int:

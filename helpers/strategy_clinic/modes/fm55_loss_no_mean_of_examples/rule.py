@@ -43,7 +43,7 @@ SAME_FACTOR = 1e-2  # relative: of gradients that differ in nothing but their su
 @rule_of_runs("fm55")
 def ratio_of_part(runs: Runs) -> Steps:
     """Checks for a first update that is another one on other numbers of replicas, though the examples are the same."""
-    for one, other in same_batches(runs.matched):
+    for one, other in (yield from same_batches(runs.matched)):
         location = ratio_of_sums(other)
         if location and (yield from differs_at_first(one, other)):
             counts = one.replicas, other.replicas
