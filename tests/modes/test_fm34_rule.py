@@ -85,14 +85,15 @@ def test_the_operation_without_a_derivative_above_the_gradient(operation, line, 
 PARTLY = GradientComputed(LINE, missing=1, total=2, disconnected=(1,))
 
 
+MADE_AGAIN = RestoredBeforeBuild("ck-1", (1,), "", LINE)
 ONE, SIXTH = updated(gradients=1, trains=(2,)), updated(trains=(6,))
 
 
-def trained(value, *events):
+def trained(value, *events, update=ONE):
     """A run that trains variable 2 to this value, and gets no gradient for variable 1."""
     step = StepEnded(1, values({2: [value]}), (), (), ())
     made = [variable(1), variable(2), VariableRead(1)]
-    return run(*made, PARTLY, updated(gradients=1, trains=(2,)), step, *events)
+    return run(*made, PARTLY, update, step, *events)
 
 
 def examined(first, again):
@@ -118,6 +119,26 @@ def test_a_variable_that_matters_and_gets_no_gradient():
     again = answering(BeginWith=trained(2.0), same=trained(1.0))
     assert examined(trained(1.0), again) == [("fm34", 7)]
     assert again.asked == [BeginWith(1, 0.5), None]
+
+
+def test_an_optimizer_that_is_given_none():
+    """Keras warns, and leaves it out."""
+    update = replace(updated(gradients=2, trains=(1, 2)), missing=1)
+    again = answering(BeginWith=trained(2.0, update=update), same=trained(1.0, update=update))
+    assert examined(trained(1.0, update=update), again) == [("fm34", 7)]
+
+
+def test_a_head_that_the_loss_does_not_use():
+    """An optimizer that is given None keeps it among its variables: then it differs itself, and nothing else does."""
+    update = replace(updated(gradients=2, trains=(1, 2)), missing=1)
+
+    def headed(value):
+        step = StepEnded(1, values({1: [value], 2: [1.0]}), (), (), ())
+        return run(variable(1), variable(2, shape=(4,)), VariableRead(1), PARTLY, update, step)
+
+    again = answering(BeginWith=headed(0.5), same=headed(0.1))
+    assert examined(headed(0.1), again) == []
+    assert again.asked == [BeginWith(1, 0.5)]
 
 
 def test_a_variable_that_does_not_matter():
@@ -147,15 +168,27 @@ def test_a_program_that_does_not_repeat_itself():
         trained(1.0, written(number=1, replicas=0)),
         trained(1.0, updated(trains=(1,))),
         replace(trained(1.0), events=tuple(e for e in trained(1.0).events if e != VariableRead(1))),
-        run(variable(1), VariableRead(1), PARTLY, updated(trains=(2,))),
+        trained(1.0, update=updated(gradients=2, trains=(1, 2))),
+        trained(1.0, GradientComputed(OTHER, 0, 1, connected=(1,))),
+        trained(1.0, ended(restored_before_build=(MADE_AGAIN,))),
         run(variable(1), VariableRead(1), replace(PARTLY, location=()), ONE),
         run(variable(1, maker=Owner.METRIC), VariableRead(1), PARTLY, ONE),
     ],
-    ids=["written by hand", "trained elsewhere", "unread", "not left out", "no line", "a metric"],
+    ids=[
+        "written by hand",
+        "trained elsewhere",
+        "unread",
+        "zeros instead of None",
+        "a gradient elsewhere",
+        "made again",
+        "no line",
+        "a metric",
+    ],
 )
 def test_a_variable_that_is_not_tried(first):
     again = answering(BeginWith=first)
-    assert (examined(first, again), again.asked) == ([], [])
+    assert "fm34" not in dict(examined(first, again))
+    assert again.asked == []
 
 
 @pytest.mark.parametrize(

@@ -250,9 +250,9 @@ def both_replaced(
 
 
 def effect_of(
-    follow_up: FollowUp, *, on_answers: bool = True
+    follow_up: FollowUp, *, on_answers: bool = True, besides: int = 0
 ) -> Generator[FollowUp, Recording | None, Divergence | ModelAnswered | None]:
-    """Asks for a follow-up, and returns what it changes in the training or in a model's answers.
+    """Asks for a follow-up, and returns what it changes in the training, `besides` one variable, or in a model's answers.
 
     A difference counts only if the run repeats itself without the change.
     """
@@ -260,7 +260,9 @@ def effect_of(
     changed = yield follow_up
     if changed is None:
         return None
-    effect: Divergence | ModelAnswered | None = first_divergence(recording, changed)
+    points = divergences_of(recording, changed)
+    ignored = {point for point, each in points if each.number == besides}
+    effect: Divergence | ModelAnswered | None = first_divergence(recording, changed, ignored)
     if effect is None and on_answers:
         effect = first_other_answer(recording, changed)
     if effect is None:

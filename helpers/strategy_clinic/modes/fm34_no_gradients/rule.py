@@ -37,14 +37,16 @@ def not_trained(recording: Recording) -> Steps:
         name = recording.name_of(number)
         words = f"with {name} beginning at {OTHER_VALUE:g}"
         effect = yield from effect_of(
-            FollowUp(recording, BeginWith(number, OTHER_VALUE), words), on_answers=False
+            FollowUp(recording, BeginWith(number, OTHER_VALUE), words),
+            on_answers=False,
+            besides=number,
         )
         if effect:
             yield observed(
                 "fm34",
                 recording,
                 from_cut(computed.location),
-                f"no gradient reaches {name}, and the optimizer is not given it: it is never trained",
+                f"no gradient reaches {name}: it is never trained",
                 f"{computed.missing} of {computed.total} gradients were None at ",
                 line_of(computed.location, "a tape"),
                 f"; with {OTHER_VALUE:g} in {name} the training differs",
@@ -58,7 +60,7 @@ def nothing_changes(recording: Recording) -> Iterator[Finding]:
     counted, updates = recording.last(StepsCounted), recording.of(GradientsApplied)
     made = counted.updates if counted else 0
     missing = [each for each in updates if each.missing and each.location]
-    if is_made_twice(recording):
+    if any(made_again(recording) & {*each.disconnected} for each in recording.of(GradientComputed)):
         return
     if recording.finished and missing and made > 1 and not recording.of(StepEnded):
         located = recording.last_incomplete_gradient or missing[0].location
@@ -69,30 +71,28 @@ def nothing_changes(recording: Recording) -> Iterator[Finding]:
         yield observed("fm34", recording, line, message, proof)
 
 
-def is_made_twice(recording: Recording) -> bool:
-    """Tells whether what gets no gradient was made again after a restore, so that the model uses another one: that is fm35."""
+def made_again(recording: Recording) -> set[int]:
+    """Returns what was made again after a restore, so that the model uses another one: that is fm35."""
     ended = recording.last(Ended)
-    again = {n for early in (ended.restored_before_build if ended else ()) for n in early.numbers}
-    return any(again & {*computed.disconnected} for computed in recording.of(GradientComputed))
+    return {n for early in (ended.restored_before_build if ended else ()) for n in early.numbers}
 
 
 def candidates(recording: Recording) -> list[tuple[int, GradientComputed]]:
     """Returns the variables of layers that got no gradient where others did, though nobody stops it or writes to them."""
     read = {each.number for each in recording.of(VariableRead)}
-    stopped = {number for each in recording.of(GradientComputed) for number in each.stopped}
-    applied = {update.gradients for update in recording.of(GradientsApplied)}
+    all_computed, updates = recording.of(GradientComputed), recording.of(GradientsApplied)
+    reached = {number for each in all_computed for number in (*each.stopped, *each.connected)}
+    # Some programs put zeros where a gradient is None.
+    reached |= {n for each in updates if not each.missing for n in each.optimizer.trains}
     found = {
-        number: computed
-        for computed in reversed(recording.of(GradientComputed))
-        for number in computed.disconnected
-        if computed.total - computed.missing in applied
+        number: computed for computed in reversed(all_computed) for number in computed.disconnected
     }
     return [
         (number, computed)
         for number, computed in sorted(
             found.items(), key=lambda pair: kernels_first(recording, pair[0])
         )
-        if number in read - recording.written - recording.trained - stopped
+        if number in read - recording.written - reached - made_again(recording)
         and recording.maker_of(number) in (Owner.LAYER, Owner.USER)
         and computed.location
     ]
