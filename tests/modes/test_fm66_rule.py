@@ -25,6 +25,26 @@ class Trainer:
 
 
 weight = tf.Variable(1.0)
+
+
+class Affine(tf.Module):
+    def __init__(self):
+        self.gain = tf.Variable(1.0)
+
+    def __call__(self, inputs):
+        return inputs * self.gain
+
+
+class Normed(Layer):
+    def __init__(self):
+        self.affine = Affine()
+        self.trainer = Trainer()
+
+    def call(self, inputs):
+        return self.affine(inputs)
+
+
+affine = Affine()
 """
 
 
@@ -33,8 +53,10 @@ def judged(tmp_path):
     path = tmp_path / "layers.py"
     path.write_text(LAYERS)
 
-    def judge(line, *events, keras=3, **changes):
-        made = variable(7, maker=Owner.USER, location=stack(path, line), **changes)
+    def judge(*lines_and_events, keras=3, **changes):
+        lines = [each for each in lines_and_events if isinstance(each, int)]
+        events = lines_and_events[len(lines) :]
+        made = variable(7, maker=Owner.USER, location=stack(path, *lines), **changes)
         found = modes(run(made, variable(1), updated(trains=(1,)), *events, keras=keras))
         return [each for each in found if each[0] == "fm66"]
 
@@ -50,6 +72,12 @@ def test_a_variable_of_a_layer(judged, line, keras):
     """The version of Keras is not always asked for: the installed one is Keras 3."""
     found = judged(line, READ, keras=keras)
     assert found == judged(line, READ, keras=keras, dtype="bfloat16") == [("fm66", line)]
+
+
+def test_a_module_in_a_layer(judged):
+    assert judged(26, 34, READ) == [("fm66", 26)]
+    assert judged(26, 41, READ) == []  # of no layer
+    assert judged(18, 35, READ) == []  # that nobody calls
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,9 @@ def is_weight(made: VariableMade) -> bool:
 
 
 def is_made_by_layer(made: VariableMade) -> bool:
-    """Tells whether this is in a class that has a method `build` or `call`, as layers and models do."""
-    around = innermost(made.location[0], ast.ClassDef)
-    return around is not None and bool(functions_named(around.body, "build", "call"))
+    """Tells whether a class makes it that has a method `build` or `call`, as layers and models do, maybe in a `tf.Module`."""
+    around = [innermost(frame, ast.ClassDef) for frame in made.location]
+    is_called = around[0] and functions_named(around[0].body, "build", "call", "__call__")
+    return bool(is_called) and any(
+        each and functions_named(each.body, "build", "call") for each in around
+    )
