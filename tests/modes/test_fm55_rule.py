@@ -136,6 +136,29 @@ def test_the_line_of_a_loss_that_is_given_to_compile(loss, line):
     assert rule.line_of_own_loss(divergence)[0].line == line
 
 
+@pytest.mark.parametrize(
+    "line, loss, part, suspected",
+    [
+        ("model.fit(x, y)", COMPARED, None, True),
+        ("model.fit(x, y)", MEAN, Part.OWN_LOSS, True),
+        ("model.fit(x, y)", MEAN, None, False),
+        ("tape.gradient(loss, weights)", COMPARED, None, False),
+    ],
+    ids=["`add_loss` of a layer", "an own loss", "a mean", "a loop"],
+)
+def test_what_joins_examples_in_fit(tmp_path, line, loss, part, suspected):
+    """The last one is that of another suspect."""
+    path = tmp_path / "train.py"
+    path.write_text("\n" * 6 + line)
+    at = stack(path, 7)
+    used = [PartUsed(LINE, part)] if part else []
+    events = [GradientComputed(at, 0, 1), replace(loss, location=at), *used]
+    one = steps(ONE, loss, 1)
+    divergence = first_divergence(one, steps(OTHER, loss))
+    divergence = replace(divergence, other=run(*events))
+    assert rule.combines_in_fit.applies(divergence) == suspected
+
+
 def test_what_is_said_of_it():
     (finding,) = diagnose(Runs([steps(OTHER, devices=4), steps(ONE, devices=1)])).findings
     assert str(finding.message).endswith(

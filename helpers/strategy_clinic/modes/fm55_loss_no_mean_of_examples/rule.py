@@ -137,7 +137,10 @@ def line_of_own_loss(divergence: Divergence) -> Stack:
 
 combines_in_fit = replace(
     combines_examples,
-    applies=lambda divergence: is_fit(divergence) and uses(Part.OWN_LOSS)(divergence),
+    applies=lambda divergence: (
+        is_fit(divergence)
+        and (uses(Part.OWN_LOSS)(divergence) or bool(joined_examples(divergence.other)))
+    ),
     fix="combine the labels and outputs of all replicas: `tf.distribute.get_replica_context().all_gather(x, axis=0)`, "
     "where there is a context; or return a loss for each example that depends on this example alone",
     located=line_of_own_loss,
