@@ -1,9 +1,11 @@
 """What a restart has lost: the place in the examples, and values of Python."""
 
 import textwrap
+from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, run
+from recorded import LINE, OTHER, ended, run, stack, variable
+from recorded import state as optimizer
 from strategy_clinic.examiner.after_restart import (
     Lost,
     are_alike,
@@ -83,9 +85,24 @@ def test_other_examples_where_whole_runs_take_the_same(other, differs):
     assert not found or found.taken is None
 
 
+@pytest.mark.parametrize("steps, repeats", [(6, None), (8, 2)], ids=["evaluated", "trained on"])
+def test_batches_of_an_evaluation_are_of_no_training(steps, repeats):
+    """The whole run evaluates another model at its end, with the count of its optimizer."""
+    examples = 1, 2, 3, 4
+    whole = run(taken(2, *examples, in_fit=True, location=OTHER))
+    end = ended(optimizers=(optimizer(steps=steps),))
+    again = run(taken(6, *examples, in_fit=True, location=OTHER), end, role=Role.RESTARTED)
+    found = other_examples(again, whole, [])
+    assert (found and found.taken) == repeats
+
+
 def state(updates, **values):
     held = (Held("/program/train.py", "Job", name, value) for name, value in values.items())
     return ProgramState(updates, tuple(held))
+
+
+def start(updates, **values):
+    return replace(state(updates, **values), before_step=True)
 
 
 def restarted(*states, begins=2, output="", whole=None):
@@ -209,6 +226,74 @@ def test_what_changes_by_itself_is_left_out():
     assert without_unstable(begun, [run(state(4, done="9"))]) == begun
 
 
+MODEL = {"model": "(2, 3) 1.9 0.5; (3,) 2 1"}
+OTHER_MODEL = {"model": "(2, 3) 1.7 0.5; (3,) 2 1"}
+FROM_START = run(
+    start(0, best="9", done="0", rate="0.5"),
+    state(2, best="0.4", done="2", **MODEL),
+    start(2, done="3"),
+    state(4, done="4", rate="0.25", **OTHER_MODEL),
+)
+
+
+@pytest.mark.parametrize(
+    "begins, later, expected",
+    [
+        ({"best": "9", "done": "3"}, {"best": "9", "done": "4"}, [("best", True)]),
+        ({"best": "0.7", "done": "3"}, {"best": "0.7", "done": "4"}, [("best", False)]),
+        ({"best": "9", "done": "3"}, {"best": "0.4", "done": "4"}, []),
+        ({"best": "0.4", "done": "3"}, {"best": "0.3", "done": "4"}, []),
+        (
+            {"best": "0.7", "done": "0"} | OTHER_MODEL,
+            {"best": "0.7", "done": "2"},
+            [("done", True)],
+        ),
+    ],
+    ids=[
+        "it begins again",
+        "an earlier one",
+        "it is set again before the save",
+        "it differs later",
+        "what may follow from other weights",
+    ],
+)
+def test_what_differs_before_the_first_step_is_lost(begins, later, expected):
+    again = restarted(start(2, **MODEL | begins), state(4, **later))
+    found = lost_values(again, FROM_START, True)
+    assert [(each.held[2], each.is_reset) for each in found] == expected
+
+
+KEEPS = """\
+mean = np.zeros(3)
+kept = tf.Variable([0.0, 0.0, 0.0])
+counts = {"seen": np.zeros(3)}
+while True:
+    batch = next(batches)
+    mean = 0.9 * mean + batch
+    counts["seen"] += batch
+"""
+
+
+@pytest.mark.parametrize(
+    "name, is_lost", [("batch", 0), ("mean", 1), ("kept", 1), ("counts['seen']", 1)]
+)
+def test_an_array_is_lost_if_it_is_carried_on(tmp_path, name, is_lost):
+    path = tmp_path / "train.py"
+    path.write_text(KEEPS)
+
+    def held(*values):
+        states = zip((0, 2, 2, 4), (True, False, True, False), values)
+        return [
+            ProgramState(updates, (Held(str(path), "", name, f"(3,) {value} {value}"),), before)
+            for updates, before, value in states
+        ]
+
+    whole = run(variable(1, location=stack(path, 2)), *held(0, 5, 5, 9))
+    again = restarted(*held(0, 0, 0, 4)[2:], whole=whole)
+    again = replace(again, events=(*whole.events[:1], *again.events))
+    assert len(lost_values(again, whole, True)) == is_lost
+
+
 @pytest.mark.parametrize(
     "one, other, follows",
     [
@@ -221,9 +306,37 @@ def test_what_changes_by_itself_is_left_out():
     ids=["the same", "another loss", "the count itself", "both", "a time"],
 )
 def test_what_follows_from_a_count_that_begins_again(one, other, follows):
-    whole = run(state(2, done="2"), state(4, done="4"), output=f"epoch 1\n{other}")
+    same = taken(0, 7, 8, 5, 6)  # the restart goes on with the same examples
+    whole = run(same, state(2, done="2"), state(4, done="4"), output=f"epoch 1\n{other}")
     again = restarted(state(4, done="2"), output=f"epoch 1\n{one}")
     assert has_consequence(again, whole, lost_values(again, whole, False)) is follows
+
+
+@pytest.mark.parametrize(
+    "one, other, follows",
+    [
+        ("2 steps, loss 0.31", "4 steps, loss 0.25", False),
+        ("loss 0.31", "loss 0.25", True),
+        ("2 steps, 7 files, loss 0.31", "4 steps, 9 files, loss 0.25", True),
+        ("step 3 of 4", "step 5 of 4", False),
+        ("2 steps and stopped", "4 steps", True),
+    ],
+    ids=["a count", "nothing of it", "another count", "after the last save", "other words"],
+)
+def test_what_is_printed_where_a_restart_takes_other_examples(one, other, follows):
+    whole = run(taken(0, 1, 2, 3, 4), state(2, done="2"), state(4, done="4"), output=other)
+    again = restarted(state(4, done="2"), output=one)
+    assert has_consequence(again, whole, lost_values(again, whole, False)) is follows
+
+
+def test_a_number_that_no_run_repeats_is_no_consequence():
+    same = taken(0, 7, 8, 5, 6)
+    states = state(2, done="2"), state(4, done="4")
+    whole, repeated = (run(same, *states, output=f"4 steps, rate {rate}") for rate in (20, 23))
+    again = restarted(state(4, done="2"), output="2 steps, rate 31")
+    values = lost_values(again, whole, False)
+    assert has_consequence(again, whole, values)
+    assert not has_consequence(again, whole, values, [repeated])
 
 
 def test_more_than_a_count_is_a_consequence_whatever_is_printed():

@@ -8,6 +8,7 @@ difference.
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -299,26 +300,63 @@ def first_common(mine: States, theirs: States) -> tuple[int, State, State]:
     return updates, state, usual.get(updates, {})
 
 
-def has_consequence(run: Recording, whole: Recording, lost: Sequence[Lost]) -> bool:
-    """Tells whether more follows from what is lost than the value itself: other values, or what the program prints.
-
-    A program may count what it does since its start, and print that.
-    """
+def has_consequence(
+    run: Recording, whole: Recording, lost: Sequence[Lost], others: Sequence[Recording] = ()
+) -> bool:
+    """Tells whether more follows from what is lost than the value itself: other values, or what the program prints."""
     keys = [each.held for each in lost if each.is_reset]
-    lines = [last_lines(each, keys) for each in (run, whole)]
-    if len(keys) < len(lost) or not are_alike(*lines):
+    if len(keys) < len(lost):
         return True
     _, later, usual = first_common(states_of(run), states_of(whole))
-    return is_steady(run, whole) and not models_agree(later, usual)
+    if is_steady(run, whole) and not models_agree(later, usual):
+        return True
+    return prints_otherwise(run, whole, keys, others)
 
 
-def last_lines(run: Recording, leaving_out: Sequence[Key]) -> str:
-    """Returns what a program prints last, without the last values of some names."""
+def prints_otherwise(
+    run: Recording, whole: Recording, keys: Sequence[Key], others: Sequence[Recording]
+) -> bool:
+    """Tells whether a restart ends with other lines than the whole run, besides those that show what is lost.
+
+    A program may count what it does since its start, and print that. If it does, and draws its examples at random, nobody knows
+    what the other numbers follow from. A number that another whole run does not repeat, such as a time, says nothing.
+    """
+    mine, theirs, *repeated = map(last_lines, (run, whole, *others))
+    if NUMBER.sub("#", mine) != NUMBER.sub("#", theirs):
+        return True
+    usual = [NUMBER.findall(each) for each in repeated]
+    numbers = [*zip(NUMBER.findall(mine), NUMBER.findall(theirs))]
+    apart = [
+        (place, one, other)
+        for place, (one, other) in enumerate(numbers)
+        if not are_alike(one, other)
+        and all(len(each) != len(numbers) or are_alike(each[place], other) for each in usual)
+    ]
+    shown = [
+        place
+        for place, one, other in apart
+        if any(is_value_of(key, run, one) and is_value_of(key, whole, other) for key in keys)
+    ]
+    is_known = not shown or is_steady(run, whole)
+    return any(
+        place not in shown and (is_known or is_count(one) and is_count(other))
+        for place, one, other in apart
+    )
+
+
+def is_value_of(key: Key, run: Recording, number: str) -> bool:
+    """Tells whether a number is one that a value has had in a run, or the next one: it may be printed after the last save."""
+    known = [
+        state.get(key, "") for states in (starts_of(run), states_of(run)) for _, state in states
+    ]
+    values = sorted(float(each) for each in known if NUMBER.fullmatch(each))
+    step = max((after - before for before, after in itertools.pairwise(values)), default=0.0)
+    return bool(values) and values[0] <= float(number) <= values[-1] + max(step, 1.0)
+
+
+def last_lines(run: Recording) -> str:
     lines = [*filter(is_comparable, run.output.strip().splitlines())]
-    text = "\n".join(lines[-LAST_LINES:])
-    _, state = next(reversed(states_of(run)), (0, {}))
-    left_out = {state.get(key, "").rpartition(" ")[2] for key in leaving_out} - {""}
-    return NUMBER.sub(lambda found: "" if found[0] in left_out else found[0], text)
+    return "\n".join(lines[-LAST_LINES:])
 
 
 def without_unstable(lost: Sequence[Lost], others: Sequence[Recording]) -> list[Lost]:

@@ -159,7 +159,7 @@ def lost(mode: str, holder: Holder) -> Rule:
 def lost_value(run: Recording, whole: Recording, others: Sequence[Recording]) -> Iterator[Loss]:
     """Yields the likeliest of the values of Python that a restart has lost."""
     values = without_unstable(lost_values(run, whole, not other_end(run, whole)), others)
-    if values and has_consequence(run, whole, values):
+    if values and has_consequence(run, whole, values, others):
         yield loss_of_value(run, values[0])
 
 

@@ -8,6 +8,7 @@ each batch on.
 from __future__ import annotations
 
 import zlib
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,7 @@ from .variables import copies_of
 
 MOST_BATCHES = 400  # of one line, or of one iterator
 MOST_SEQUENCES = 60
+MOST_KEPT = 4  # iterators
 UNKNOWN = -1
 MOST_BYTES = 1 << 15  # from the beginning and from the end of an array
 # Strategies whose data is read in the process of the program.
@@ -53,6 +55,8 @@ class Examples:
         self.sequences: dict[
             Any, Sequence
         ] = {}  # by the line of a step, or the number of an iterator
+        # What reads ahead and is deleted meanwhile ends the process: TensorFlow waits for no function of Python in it.
+        self.kept: deque[Any] = deque(maxlen=MOST_KEPT)
 
     def watch(self) -> None:
         for kind in (
@@ -100,6 +104,7 @@ class Examples:
             return
         sequence = self.sequence(("iterator", self.context.count("watched iterators")), in_fit=True)
         if sequence:
+            self.kept.append(call.owner)
             call.replace("dataset", dataset.map(passing_on(sequence, is_unpacked(dataset))))
 
     # The end

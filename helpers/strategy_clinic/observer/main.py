@@ -32,7 +32,7 @@ from .one_device import use_one_device
 from .outside import Outside
 from .processes import CHILD_OPTIONS, LONGEST_COMMAND, missing_in
 from .provenance import HERE
-from .replica_counts import repeat_examples, use_count
+from .replica_counts import repeat_arrays, repeat_examples, use_count
 from .restarts import Restarts
 from .stacks import write_stacks
 
@@ -70,8 +70,8 @@ def observing(settings: Settings, program: list[str]) -> Observer:
         {
             "numpy": functools.partial(prepare_numpy, observer, restarts),
             "tensorflow": functools.partial(prepare_tensorflow, observer, restarts, outside),
-            "keras": functools.partial(restarts.watch_keras, "keras"),
-            "tf_keras": functools.partial(restarts.watch_keras, "tf_keras"),
+            "keras": functools.partial(prepare_keras, observer, restarts, "keras"),
+            "tf_keras": functools.partial(prepare_keras, observer, restarts, "tf_keras"),
             "h5py": functools.partial(prepare_h5py, observer, outside),
             "sqlite3": outside.watch_sqlite,
             "multiprocessing.process": observer.processes.watch_multiprocessing,
@@ -172,6 +172,11 @@ def prepare_numpy(observer: Observer, restarts: Restarts) -> None:
     if seed := observer.context.settings.seed:
         sys.modules["numpy"].random.seed(seed)
     restarts.watch_numpy()
+
+
+def prepare_keras(observer: Observer, restarts: Restarts, package: str) -> None:
+    restarts.watch_keras(package)
+    repeat_arrays(observer.context, package)
 
 
 def prepare_h5py(observer: Observer, outside: Outside) -> None:

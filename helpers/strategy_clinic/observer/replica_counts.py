@@ -12,7 +12,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .context import BATCHES, Context
+from ..base import tf_internals
+from .context import BATCHES, Context, Settings
 from .examples import is_unpacked
 from .patching import Patches, as_plain, defining_class
 from .replacements import Replacement
@@ -57,20 +58,23 @@ def use_count(patches: Patches, replicas: int, called_by_program: Callable[[], b
     patches.replace(definer, "num_replicas_in_sync", property(getter, None, None, plain.__doc__))
 
 
+def parts_of(settings: Settings) -> Parts | None:
+    """Returns the parts that a batch is to have; None if it is left as it is."""
+    if Replacement.SAME_EXAMPLES.value in settings.replace:
+        return Parts((settings.replicas // settings.devices,))
+    if Replacement.ONE_PART.value in settings.replace:
+        return Parts(FEWER_PARTS, settings.devices)
+    return Parts(MOST_PARTS) if Replacement.SAME_PARTS.value in settings.replace else None
+
+
 def repeat_examples(context: Context) -> None:
     """Makes each batch of one part of its examples, which it has several times, if the settings say so."""
     import tensorflow as tf
 
-    settings = context.settings
-    if Replacement.SAME_EXAMPLES.value in settings.replace:
-        parts = Parts((settings.replicas // settings.devices,))
-    elif Replacement.ONE_PART.value in settings.replace:
-        parts = Parts(FEWER_PARTS, settings.devices)
-    elif Replacement.SAME_PARTS.value in settings.replace:
-        parts = Parts(MOST_PARTS)
-    else:
+    parts = parts_of(context.settings)
+    if parts is None:
         return
-    if Replacement.SAME_EXAMPLES.value not in settings.replace:
+    if Replacement.SAME_EXAMPLES.value not in context.settings.replace:
         name = "distribute_datasets_from_function"
         definer = defining_class(tf.distribute.Strategy, name)
         plain = vars(definer)[name]
@@ -80,6 +84,19 @@ def repeat_examples(context: Context) -> None:
         context.patches.replace(
             tf.data.Dataset, name, as_plain(batch_of_parts(plain, parts), plain)
         )
+
+
+def repeat_arrays(context: Context, package: str) -> None:
+    """Does the same with the batches that Keras 3, which is `keras`, or Keras 2 makes of arrays that `fit` gets."""
+    parts = parts_of(context.settings)
+    if parts is None:
+        return
+    if package == "keras":
+        adapter, name = tf_internals.array_data_adapter.ArrayDataAdapter, "get_tf_dataset"
+    else:
+        adapter, name = tf_internals.adapters_of_keras_2.TensorLikeDataAdapter, "get_dataset"
+    plain = vars(adapter)[name]
+    context.patches.replace(adapter, name, as_plain(dataset_of_parts(plain, parts), plain))
 
 
 class Parts:
@@ -135,6 +152,30 @@ def batch_of_parts(plain: Callable[..., Any], parts: Parts) -> Callable[..., Any
         return smaller if copies == 1 else smaller.map(more)
 
     return batch
+
+
+def dataset_of_parts(plain: Callable[..., Any], parts: Parts) -> Callable[..., Any]:
+    """Returns the method of a Keras adapter that makes a dataset of arrays, with the first part of each batch in it."""
+
+    def made(adapter: Any) -> Any:
+        dataset = plain(adapter)
+        size = adapter.batch_size
+        times = parts.of(int(size() if callable(size) else size))
+        part = functools.partial(first_part, times, is_unpacked(dataset))
+        more = functools.partial(repeated, parts.copies(times), is_unpacked(dataset))
+        return dataset.map(part).map(more) if times > 1 else dataset
+
+    return made
+
+
+def first_part(times: int, unpacked: bool, *examples: Any) -> Any:
+    import tensorflow as tf
+
+    def part(batch: Any) -> Any:
+        return batch[: tf.maximum(tf.shape(batch)[0] // times, 1)]
+
+    first = tf.nest.map_structure(part, examples)
+    return first if unpacked else first[0]
 
 
 def repeated(times: int, unpacked: bool, *examples: Any) -> Any:

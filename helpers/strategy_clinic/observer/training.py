@@ -173,7 +173,7 @@ class Training:
         self.call_begins(call)
 
     def call_begins(self, call: Call) -> None:
-        if self.program_states.is_wanted and outside_replicas():
+        if self.program_states.is_wanted and is_in_main_thread() and outside_replicas():
             self.program_states.call_begins(function_of(call))
 
     def input_given(self, call: Call) -> None:
@@ -212,9 +212,10 @@ class Training:
         trained = self.counts.step_ended(call)
         if trained:
             self.examples.step_made(arguments_of(call))
-        if self.program_states.is_wanted and outside_replicas():
+        is_main = is_in_main_thread()
+        if self.program_states.is_wanted and is_main and outside_replicas():
             self.program_states.call_ended(function_of(call), trained)
-        if threading.current_thread() is threading.main_thread():
+        if is_main:
             self.context.steps.step()
             for react in self.context.after_step:
                 react()
@@ -440,6 +441,10 @@ def shared_size(value: Any) -> int | None:
     shape: Any = tf.TensorShape(parts[0].shape)
     size: int | None = shape[0] if shape.rank else shape.rank  # None where it is not known
     return size
+
+
+def is_in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def function_of(call: Call) -> Any:
