@@ -230,9 +230,9 @@ MODEL = {"model": "(2, 3) 1.9 0.5; (3,) 2 1"}
 OTHER_MODEL = {"model": "(2, 3) 1.7 0.5; (3,) 2 1"}
 FROM_START = run(
     start(0, best="9", done="0", rate="0.5"),
-    state(2, best="0.4", done="2", **MODEL),
+    state(2, best="0.4", done="2", average="(2,) 1 1; (3,) 1 1", **MODEL),
     start(2, done="3"),
-    state(4, done="4", rate="0.25", **OTHER_MODEL),
+    state(4, done="4", rate="0.25", average="(2,) 2 2; (3,) 2 2", **OTHER_MODEL),
 )
 
 
@@ -248,6 +248,11 @@ FROM_START = run(
             {"best": "0.7", "done": "2"},
             [("done", True)],
         ),
+        (
+            {"best": "0.4", "done": "3", "average": "(2,) 3 3; (3,) 3 3"},
+            {"done": "4"},
+            [("average", False)],
+        ),
     ],
     ids=[
         "it begins again",
@@ -255,6 +260,7 @@ FROM_START = run(
         "it is set again before the save",
         "it differs later",
         "what may follow from other weights",
+        "one of two models",
     ],
 )
 def test_what_differs_before_the_first_step_is_lost(begins, later, expected):

@@ -197,7 +197,11 @@ def lost_at_start(run: Recording, whole: Recording) -> list[Lost] | None:
         and is_own(key, state[key])  # last, since it reads source code
         and is_carried_on(run, key, state[key])
     ]
-    return lost if models_agree(state, rights) else [each for each in lost if each.is_reset]
+    models = [key for key in changed & rights.keys() & state.keys() if OF_MODEL in state[key]]
+    apart = {*differing(state, rights)}.intersection(models)
+    # Of several models, such as an average of weights and what it follows, one alone may be lost.
+    is_sure = len(apart) < len(models) or not apart
+    return lost if is_sure else [each for each in lost if each.is_reset]
 
 
 def differing(state: State, rights: State) -> list[Key]:
