@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...examiner.after_restart import (
+    has_consequence,
     is_generator,
     lost_values,
     made_at,
@@ -56,10 +57,11 @@ def order_begins_again(runs: Runs) -> Steps:
     """Checks whether training goes on after a restart with other examples than the whole run has then."""
     others = [each for each in runs.recordings if each.role is Role.COMPARED]
     for run, whole in resumed(runs.recordings):
-        lost = [each.held for each in lost_values(run, whole, False) if each.is_reset]
-        generators = [held for held in lost if is_generator(held)]
-        if len(generators) < len(lost):
-            continue  # a counter that begins again, such as that of epochs, takes the examples with it
+        values = [each for each in lost_values(run, whole, False) if each.is_reset]
+        generators = [each.held for each in values if is_generator(each.held)]
+        counters = [each for each in values if each.held not in generators]
+        if counters and has_consequence(run, whole, counters, others):
+            continue  # one that begins again, such as that of epochs, takes the examples with it
         other = other_examples(run, whole, others)
         if other and (yield from chooses_order(run)):
             which = "other examples than in the run that was never stopped"
