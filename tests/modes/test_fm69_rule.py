@@ -30,7 +30,8 @@ import numpy as np
 import tensorflow as tf
 
 x = np.ones((8, 1), "float32")
-with tf.distribute.MirroredStrategy().scope():
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
     model.compile("sgd", "mse")
 kept = tf.keras.callbacks.BackupAndRestore("backup", delete_checkpoint=False)
@@ -38,7 +39,11 @@ model.fit(x, 2 * x, epochs=3, verbose=0, callbacks=[kept])
 {again}
 model.fit(x, 3 * x, epochs=2, verbose=0)
 """
-LOADED = 'model.save("model.keras")\nmodel = tf.keras.models.load_model("model.keras")'
+LOADED = """
+model.save("model.keras")
+with strategy.scope():
+    model = tf.keras.models.load_model("model.keras")
+"""
 
 
 @pytest.mark.replayed

@@ -71,7 +71,9 @@ def other_examples(
         first = taken.checksums[:ENOUGH]
         if taken.begins == 0 or len({*first}) < 2 or goes_on(taken, theirs, run.devices):
             continue
-        if any(is_one_order(each) for each in theirs):
+        begun = [each.checksums[:ENOUGH] for each in theirs]
+        is_one = len(begun) > 1 and len({*begun}) == 1  # the iterators of `fit`, one for each epoch
+        if is_one or any(is_one_order(each) for each in theirs):
             continue  # it may be in the middle of an epoch
         same = [each.begins for each in theirs if each.checksums[: len(first)] == first]
         if same and same[0] < taken.begins:
@@ -194,8 +196,9 @@ def lost_at_start(run: Recording, whole: Recording) -> list[Lost] | None:
         for key in differing(state, rights)
         if key in changed
         and not (key in later and are_alike(later[key], usual.get(key, "")))
-        and is_own(key, state[key])  # last, since it reads source code
+        and is_own(key, state[key])  # the last two, since they read source code
         and is_carried_on(run, key, state[key])
+        and stays(key, state[key], later.get(key, ""))
     ]
     models = [key for key in changed & rights.keys() & state.keys() if OF_MODEL in state[key]]
     apart = {*differing(state, rights)}.intersection(models)
@@ -260,11 +263,27 @@ def is_near_start(lost: Lost, run: Recording, whole: Recording) -> bool:
 
 
 def is_carried_on(run: Recording, held: Key, value: str) -> bool:
-    """Tells whether a program goes on with a value: not with the arrays of a batch, which each step gets anew."""
-    if not value.startswith("(") or OF_MODEL in value or follows_from_itself(held):
+    """Tells whether a program goes on with a value: not with the arrays of a batch, or the time, which each start gets anew."""
+    if OF_MODEL in value or follows_from_itself(held):
         return True
+    if not value.startswith("("):
+        whole = run.whole or run
+        known = [
+            state.get(held, "")
+            for states in (states_of(whole), starts_of(whole))
+            for _, state in states
+        ]
+        return any(are_alike(value, each) for each in known)
     made = {frame[:2] for frame in made_at(held)}
     return any(made & {frame[:2] for frame in each.location[:1]} for each in run.of(VariableMade))
+
+
+def stays(held: Key, value: str, later: str) -> bool:
+    """Tells whether a restart uses a value that it begins with: a mean that is shown, say, may be set before it is read."""
+    is_number = not value.startswith("(")
+    return (
+        not is_number or follows_from_itself(held) or is_compared(held) or are_alike(value, later)
+    )
 
 
 def follows_from_itself(held: Key) -> bool:

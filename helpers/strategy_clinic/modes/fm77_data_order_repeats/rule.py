@@ -16,6 +16,7 @@ from ...examiner.after_restart import (
 from ...examiner.blame import from_definer, from_iterated, loop_around
 from ...examiner.divergence import repeats_again
 from ...examiner.findings import FollowUp, OtherLaterSeeds, OtherSeed
+from ...examiner.history import updates_of
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import finding, is_only_order, other_end, resumed, steps_at_end
 from ...examiner.rule import Answers, Runs, Steps, observed, rule, rule_of_runs
@@ -25,8 +26,11 @@ from ...observer.events import (
     GradientsApplied,
     Loaded,
     OrderDrawn,
+    Owner,
     SeedRepeated,
     Stack,
+    VariableWritten,
+    WeightsCopied,
 )
 
 MODE = "fm77"
@@ -93,12 +97,18 @@ def order_drawn_again(runs: Runs) -> Steps:
 
 
 def goes_on_after(run: Recording, updates: int) -> bool:
-    """Tells whether one training goes on after these updates: its optimizer does, or what was saved then is loaded."""
-    optimizers = {each.optimizer.variables for each in run.of(GradientsApplied)}
-    saved = [save for load in run.of(Loaded) for save in run.saves(load.path, until=load)]
-    return len(optimizers) == 1 or any(
-        state.steps == updates for save in saved for state in save.optimizers
-    )
+    """Tells whether one training goes on after these updates: what was saved then is loaded, or nothing else sets its weights."""
+    for load in run.of(Loaded):
+        states = [each for save in run.saves(load.path, until=load) for each in save.optimizers]
+        goes_on = updates_of(run, load.variables, after=load)
+        if goes_on and any(state.steps == updates for state in states):
+            return True
+    first = next(iter(run.of(GradientsApplied)), None)
+    writes = run.of(VariableWritten, after=first) if first else []
+    written = {each.number for each in writes if each.writer is not Owner.OPTIMIZER}
+    copied = {number for each in run.of(WeightsCopied) for number in each.target}
+    is_one = len({each.optimizer.variables for each in run.of(GradientsApplied)}) == 1
+    return is_one and not run.trained & (written | copied | run.loaded)
 
 
 def draws_others(again: Recording, run: Recording, updates: int) -> bool:
