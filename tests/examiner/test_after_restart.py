@@ -245,7 +245,7 @@ FROM_START = run(
         ({"best": "0.4", "done": "3"}, {"best": "0.3", "done": "4"}, []),
         (
             {"best": "0.7", "done": "0"} | OTHER_MODEL,
-            {"best": "0.7", "done": "2"},
+            {"best": "0.7", "done": "0"},
             [("done", True)],
         ),
         (

@@ -2,7 +2,18 @@
 
 import edited_programs
 import pytest
-from recorded import LINE, answering, ended, loaded, run, saved, state, updated, variable
+from recorded import (
+    LINE,
+    answering,
+    ended,
+    loaded,
+    run,
+    saved,
+    state,
+    updated,
+    variable,
+    written,
+)
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.examiner.rule import Runs
@@ -66,10 +77,12 @@ def test_one_training_takes_its_examples_in_the_same_order_again():
         ([AGAIN_SEEDED, ROUNDS], ROUNDS),
         ([AGAIN_SEEDED, ROUNDS], taken(0, 9, 2, 3, 4, 2, 1, 3, 4)),
         ([SECOND, AGAIN_SEEDED, ROUNDS], OTHERS),
+        ([written(replicas=0), AGAIN_SEEDED, ROUNDS], OTHERS),
+        ([loaded(path="first", variables=(1,)), AGAIN_SEEDED, ROUNDS], OTHERS),
         (
             [
                 saved(path="ck", optimizers=(state(steps=2),)),
-                loaded(path="ck"),
+                loaded(path="ck", variables=(1,)),
                 SECOND,
                 AGAIN_SEEDED,
                 ROUNDS,
@@ -84,6 +97,8 @@ def test_one_training_takes_its_examples_in_the_same_order_again():
         "no order of the seed",
         "a seed of something else, too",
         "another training",
+        "weights that are set again",
+        "weights of another file",
         "what was saved at another time",
     ],
 )
@@ -93,7 +108,7 @@ def test_an_order_that_may_be_meant(events, otherwise):
 
 
 def test_a_training_that_is_loaded_goes_on_with_the_first_examples():
-    kept = saved(path="ck", optimizers=(state(steps=4),)), loaded(path="ck")
+    kept = saved(path="ck", optimizers=(state(steps=4),)), loaded(path="ck", variables=(1,))
     run_again = answering(OtherLaterSeeds=run(*MADE, OTHERS))
     found = diagnose(Runs([run(*MADE, *kept, SECOND, AGAIN_SEEDED, ROUNDS)]), run_again).findings
     assert "fm77" in [each.mode for each in found]
