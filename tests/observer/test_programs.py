@@ -881,6 +881,25 @@ FIT = """
 """
 
 
+ALIVE = """
+    import gc
+
+    for _ in range(3):
+        model.fit(data, verbose=0)
+    gc.collect()
+    kinds = [type(each).__name__ for each in gc.get_objects()]
+    print(kinds.count("OwnedMultiDeviceIterator"))
+"""
+
+
+@pytest.mark.slow
+def test_an_iterator_that_is_looked_into_is_not_deleted_while_it_reads_ahead(run):
+    """TensorFlow ends the process if it deletes one that a function of Python is a part of."""
+    watched = run(FIT.format(order="") + ALIVE, "--devices", "2")
+    assert watched.status == 0, watched.error
+    assert 0 < int(watched.output.split()[-1]) <= 4
+
+
 def test_the_attributes_of_an_object_with_slots():
     class Counted:
         __slots__ = "steps"
