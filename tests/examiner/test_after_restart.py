@@ -326,13 +326,32 @@ def test_what_follows_from_a_count_that_begins_again(one, other, follows):
         ("2 steps, 7 files, loss 0.31", "4 steps, 9 files, loss 0.25", True),
         ("step 3 of 4", "step 5 of 4", False),
         ("2 steps and stopped", "4 steps", True),
+        (
+            "line 1: 0.31\nline 2: 0.32",
+            "line 1: 0.25\nline 2: 0.26\nline 3: 0.27\nline 4: 0.28",
+            False,
+        ),
     ],
-    ids=["a count", "nothing of it", "another count", "after the last save", "other words"],
+    ids=[
+        "a count",
+        "nothing of it",
+        "another count",
+        "after the last save",
+        "other words",
+        "fewer lines",
+    ],
 )
 def test_what_is_printed_where_a_restart_takes_other_examples(one, other, follows):
     whole = run(taken(0, 1, 2, 3, 4), state(2, done="2"), state(4, done="4"), output=other)
     again = restarted(state(4, done="2"), output=one)
     assert has_consequence(again, whole, lost_values(again, whole, False)) is follows
+
+
+def test_a_value_without_a_limit_explains_no_number():
+    same = taken(0, 7, 8, 5, 6)
+    whole = run(same, state(2, best="inf"), state(4, best="0.5"), output="epoch 4: loss 0.25")
+    again = restarted(state(4, best="inf"), output="epoch 9: loss 0.31")
+    assert has_consequence(again, whole, lost_values(again, whole, False))
 
 
 def test_a_number_that_no_run_repeats_is_no_consequence():

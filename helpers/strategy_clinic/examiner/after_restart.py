@@ -344,7 +344,8 @@ def prints_otherwise(
     A program may count what it does since its start, and print that. If it does, and draws its examples at random, nobody knows
     what the other numbers follow from. A number that another whole run does not repeat, such as a time, says nothing.
     """
-    mine, theirs, *repeated = map(last_lines, (run, whole, *others))
+    least = min(len(lines_of(each)) for each in (run, whole))
+    mine, theirs, *repeated = (last_lines(each, least) for each in (run, whole, *others))
     if NUMBER.sub("#", mine) != NUMBER.sub("#", theirs):
         return True
     usual = [NUMBER.findall(each) for each in repeated]
@@ -368,18 +369,24 @@ def prints_otherwise(
 
 
 def is_value_of(key: Key, run: Recording, number: str) -> bool:
-    """Tells whether a number is one that a value has had in a run, or the next one: it may be printed after the last save."""
+    """Tells whether a number is one that a value has had in a run, or one beside these: it may be printed between saves."""
     known = [
         state.get(key, "") for states in (starts_of(run), states_of(run)) for _, state in states
     ]
-    values = sorted(float(each) for each in known if NUMBER.fullmatch(each))
+    numbers = [float(each) for each in known if NUMBER.fullmatch(each)]
+    values = sorted(filter(math.isfinite, numbers))
     step = max((after - before for before, after in itertools.pairwise(values)), default=0.0)
-    return bool(values) and values[0] <= float(number) <= values[-1] + max(step, 1.0)
+    step = max(step, 1.0)
+    return bool(values) and values[0] - step <= float(number) <= values[-1] + step
 
 
-def last_lines(run: Recording) -> str:
-    lines = [*filter(is_comparable, run.output.strip().splitlines())]
-    return "\n".join(lines[-LAST_LINES:])
+def lines_of(run: Recording) -> list[str]:
+    return [*filter(is_comparable, run.output.strip().splitlines())]
+
+
+def last_lines(run: Recording, least: int) -> str:
+    """Returns what a program prints last: a restart may print fewer lines."""
+    return "\n".join(lines_of(run)[-min(LAST_LINES, least) :]) if least else ""
 
 
 def without_unstable(lost: Sequence[Lost], others: Sequence[Recording]) -> list[Lost]:

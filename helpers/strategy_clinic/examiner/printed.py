@@ -44,6 +44,7 @@ NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?|\
 ANY_NUMBER = re.compile(rf"{NUMBER.pattern}|\d+")
 FEWEST_DIGITS = 3  # of a number that is compared
 # Words beside a number that is a time or a speed, which depends on the machine.
+LOGGED = re.compile(r"[IWEF]\d{4} \d\d:\d\d:")  # how messages of TensorFlow's own log begin
 TIME = re.compile(
     r"\b(time|took|takes|elapsed|duration|speed|throughput|seconds?|secs?|ms|s|per)\b|/s",
     re.IGNORECASE,
@@ -244,8 +245,9 @@ def lines_by_text(output: str) -> dict[str, list[str]]:
 
 
 def is_comparable(line: str) -> bool:
-    """Tells whether a line has no times, which depend on the machine, and is no progress bar."""
-    return not TIME.search(line) and not any(each in line for each in REWRITTEN)
+    """Tells whether a line has no times, which depend on the machine, and is no progress bar or message of TensorFlow's log."""
+    is_logged = LOGGED.match(line) is not None
+    return not (is_logged or TIME.search(line) or any(each in line for each in REWRITTEN))
 
 
 # Where a printed number comes from
