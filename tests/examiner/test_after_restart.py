@@ -230,6 +230,7 @@ MODEL = {"model": "(2, 3) 1.9 0.5; (3,) 2 1"}
 OTHER_MODEL = {"model": "(2, 3) 1.7 0.5; (3,) 2 1"}
 FROM_START = run(
     start(0, best="9", done="0", rate="0.5"),
+    state(1, best="0.7", done="1"),
     state(2, best="0.4", done="2", average="(2,) 1 1; (3,) 1 1", **MODEL),
     start(2, done="3"),
     state(4, done="4", rate="0.25", average="(2,) 2 2; (3,) 2 2", **OTHER_MODEL),

@@ -45,9 +45,8 @@ Key = tuple[str, str, str]  # of a value: the file, the class or function, and t
 State = dict[Key, str]
 States = list[tuple[int, State]]  # by the updates that optimizers had made
 OF_MODEL = ";"  # between the variables of a layer
-PART = re.compile(
-    r"[.\[]| of number "
-)  # before what is not the name itself: an item, or the number of an equal object
+# Before what is not the name itself: an item, or the number of an equal object.
+PART = re.compile(r"[.\[]| of number ")
 
 
 # The examples
@@ -71,9 +70,7 @@ def other_examples(
         first = taken.checksums[:ENOUGH]
         if taken.begins == 0 or len({*first}) < 2 or goes_on(taken, theirs, run.devices):
             continue
-        begun = [each.checksums[:ENOUGH] for each in theirs]
-        is_one = len(begun) > 1 and len({*begun}) == 1  # the iterators of `fit`, one for each epoch
-        if is_one or any(is_one_order(each) for each in theirs):
+        if have_one_order(theirs):
             continue  # it may be in the middle of an epoch
         same = [each.begins for each in theirs if each.checksums[: len(first)] == first]
         if same and same[0] < taken.begins:
@@ -118,8 +115,17 @@ def trained_on(run: Recording) -> list[ExamplesTaken]:
     return [each for each in every if not (each.in_fit and made) or last > each.begins]
 
 
-def is_one_order(taken: ExamplesTaken) -> bool:
-    """Tells whether each pass over the data has the same order, so that a restart can lose none."""
+def have_one_order(sequences: Sequence[ExamplesTaken]) -> bool:
+    """Tells whether each pass over the data has the same order, so that a restart can lose none.
+
+    `fit` makes an iterator for each epoch, and a line of a loop has all passes one after the other.
+    """
+    begun = [each.checksums[:ENOUGH] for each in sequences]
+    is_one = len(begun) > 1 and len({*begun}) == 1
+    return is_one or any(map(repeats_its_begin, sequences))
+
+
+def repeats_its_begin(taken: ExamplesTaken) -> bool:
     first, every = taken.checksums[:ENOUGH], taken.checksums
     return any(every[i : i + len(first)] == first for i in range(1, len(every) - len(first)))
 
@@ -191,17 +197,18 @@ def lost_at_start(run: Recording, whole: Recording) -> list[Lost] | None:
         return None
     _, later, usual = first_common(states_of(run), states_of(whole))
     first, changed = starts_of(whole)[0][1], changed_values(whole)
+    differ, known = differing(state, rights), every_state(whole)
     lost = [
         Lost(key, updates, state[key], rights[key], are_alike(state[key], first.get(key, "")))
-        for key in differing(state, rights)
+        for key in differ
         if key in changed
         and not (key in later and are_alike(later[key], usual.get(key, "")))
         and is_own(key, state[key])  # the last two, since they read source code
-        and is_carried_on(run, key, state[key])
+        and is_carried_on(run, key, state[key], known)
         and stays(key, state[key], later.get(key, ""))
     ]
     models = [key for key in changed & rights.keys() & state.keys() if OF_MODEL in state[key]]
-    apart = {*differing(state, rights)}.intersection(models)
+    apart = {*differ}.intersection(models)
     # Of several models, such as an average of weights and what it follows, one alone may be lost.
     is_sure = len(apart) < len(models) or not apart
     return lost if is_sure else [each for each in lost if each.is_reset]
@@ -262,18 +269,12 @@ def is_near_start(lost: Lost, run: Recording, whole: Recording) -> bool:
     return abs(value - begun) < NEARER * abs(value - right)
 
 
-def is_carried_on(run: Recording, held: Key, value: str) -> bool:
+def is_carried_on(run: Recording, held: Key, value: str, known: States) -> bool:
     """Tells whether a program goes on with a value: not with the arrays of a batch, or the time, which each start gets anew."""
     if OF_MODEL in value or follows_from_itself(held):
         return True
     if not value.startswith("("):
-        whole = run.whole or run
-        known = [
-            state.get(held, "")
-            for states in (states_of(whole), starts_of(whole))
-            for _, state in states
-        ]
-        return any(are_alike(value, each) for each in known)
+        return any(are_alike(value, state.get(held, "")) for _, state in known)
     made = {frame[:2] for frame in made_at(held)}
     return any(made & {frame[:2] for frame in each.location[:1]} for each in run.of(VariableMade))
 
@@ -370,9 +371,7 @@ def prints_otherwise(
 
 def is_value_of(key: Key, run: Recording, number: str) -> bool:
     """Tells whether a number is one that a value has had in a run, or one beside these: it may be printed between saves."""
-    known = [
-        state.get(key, "") for states in (starts_of(run), states_of(run)) for _, state in states
-    ]
+    known = [state.get(key, "") for _, state in every_state(run)]
     numbers = [float(each) for each in known if NUMBER.fullmatch(each)]
     values = sorted(filter(math.isfinite, numbers))
     step = max((after - before for before, after in itertools.pairwise(values)), default=0.0)
@@ -391,12 +390,7 @@ def last_lines(run: Recording, least: int) -> str:
 
 def without_unstable(lost: Sequence[Lost], others: Sequence[Recording]) -> list[Lost]:
     """Leaves out what another whole run does not repeat, such as times; a value that begins again does so by no chance."""
-    known = [
-        (updates, state)
-        for other in others
-        for states in (starts_of(other), states_of(other))
-        for updates, state in states
-    ]
+    known = [each for other in others for each in every_state(other)]
     return [
         each
         for each in lost
@@ -544,6 +538,10 @@ def starts_of(run: Recording) -> States:
     return states_when(run, before_step=True)
 
 
+def every_state(run: Recording) -> States:
+    return [*states_of(run), *starts_of(run)]
+
+
 def states_when(run: Recording, *, before_step: bool) -> States:
     known: State = {}
     found: dict[int, State] = {}
@@ -560,7 +558,7 @@ def key_of(held: Held) -> Key:
 
 def changed_values(run: Recording) -> set[Key]:
     """Returns what changes from one save, or first step, to another."""
-    states = [state for known in (states_of(run), starts_of(run)) for _, state in known]
+    states = [state for _, state in every_state(run)]
     return {
         key
         for one, other in zip(states, states[1:])
