@@ -355,6 +355,63 @@ def test_batches_of_equal_parts(run, options, expected):
     assert [event.size for event in watched.of(events.DatasetBatched)] == [4, 4]
 
 
+BATCHES_OF_FIT = """
+    import os
+    os.environ["TF_USE_LEGACY_KERAS"] = "{legacy}"
+    import numpy as np
+    import tensorflow as tf
+
+    rows = np.arange(8.0, dtype="float32")[:, None]
+
+    class Model(tf.keras.Model):
+        def train_step(self, data):
+            tf.print(tf.reshape(data[0], [-1]), output_stream="file://seen.txt")
+            return {{"sum": tf.reduce_sum(data[0])}}
+
+    class Batches(tf.keras.utils.{kind}):
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, number):
+            return rows[4 * number : 4 * number + 4], rows[:4]
+
+    def generated():
+        for number in range(2):
+            yield rows[4 * number : 4 * number + 4], rows[:4]
+
+    forms = {{
+        "arrays": dict(x=rows, y=rows, batch_size=4, shuffle=False),
+        "objects": dict(x=Batches(), shuffle=False),
+        "generator": dict(x=generated()),
+    }}
+    open("seen.txt", "w").close()
+    model = Model()
+    model.compile(loss="mse")
+    model.fit(**forms["{form}"], verbose=0)
+    print(open("seen.txt").read())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["arrays", "objects", "generator"])
+@pytest.mark.parametrize("legacy, kind", [(0, "PyDataset"), (1, "Sequence")])
+def test_batches_of_equal_parts_in_fit(legacy, kind, form, run):
+    text = BATCHES_OF_FIT.format(legacy=legacy, kind=kind, form=form)
+    seen = {
+        parts: run(text, *options).output.split("\n")[:2]
+        for parts, options in {
+            "plain": (),
+            "same": ("--replace", "same_parts"),
+            "one": ("--replace", "one_part"),
+        }.items()
+    }
+    assert seen == {
+        "plain": ["[0 1 2 3]", "[4 5 6 7]"],
+        "same": ["[0 0 0 0]", "[4 4 4 4]"],
+        "one": ["[0]", "[4]"],
+    }
+
+
 EXPORTED = """
     import tensorflow as tf
 
@@ -715,6 +772,7 @@ HOLDERS = """
     pair, namespace = Pair(0.25, 5), types.SimpleNamespace(seen=6)
     options, table = argparse.Namespace(epochs=7), {"skipped": 8, 9: {"inner": 10}}
     tensor, averages = tf.constant([11.0, 0.0]), [np.array([12.0]), np.array([13.0])]
+    shadows = [tf.Variable([14.0, 0.0]), tf.Variable([15.0])]
     state = np.random.RandomState(1)
     weight = tf.Variable(1.0)
     optimizer = tf.keras.optimizers.SGD(0.1)
@@ -746,9 +804,52 @@ def test_what_a_program_keeps_is_seen_wherever_it_keeps_it(run):
         "table[9]['inner']": "10",
         "tensor": "(2,) 11 11",
         "averages": "(1,) 12 12 and (1,) 13 13",
+        "shadows": "(2,) 14 14; (1,) 15 15",
     }
     assert {name: held.get(name) for name in expected} == expected
     assert not watched.of(events.ObserverFailed)
+
+
+WITHOUT_OPTIMIZER = """
+    import numpy as np
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        weight = tf.Variable(1.0, aggregation=tf.VariableAggregation.MEAN)
+        average = tf.Variable(1.0, aggregation=tf.VariableAggregation.MEAN)
+    rows = tf.data.Dataset.from_tensor_slices(np.arange(8.0, dtype="float32")).batch(4)
+
+    def learn(batch):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(weight * batch)
+        {use}
+
+    @tf.function
+    def step(batch):
+        strategy.run(learn, args=(batch,))
+
+    for batch in rows:
+        step(batch)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "use, is_update",
+    [
+        ("weight.assign_sub(0.01 * tape.gradient(loss, weight))", True),
+        ("average.assign(tape.gradient(loss, weight))", False),
+        ("weight.assign(0.5 * loss)", False),
+    ],
+)
+def test_an_update_without_an_optimizer_is_one(use, is_update, run):
+    watched = run(WITHOUT_OPTIMIZER.format(use=use), "--devices", "2")
+    assert watched.status == 0, watched.error
+    assert not watched.of(events.ObserverFailed)
+    shared = [each.sizes for each in watched.of(events.InputShared)]
+    taken = [each.batches for each in watched.of(events.ExamplesTaken)]
+    assert (shared, taken) == (([(4,)], [2]) if is_update else ([], []))
 
 
 TWO_CALLS = """
@@ -783,6 +884,61 @@ def test_a_call_on_the_line_of_a_step_is_none(run):
     assert states == [(0, True), (2, False), (2, True), (4, False)], watched.error
     second = {each.name: each.value for each in watched.of(events.ProgramState)[2].values}
     assert second["level"] == "2"
+
+
+LATER = """
+    import numpy as np
+    import tensorflow as tf
+
+    first, weight = np.random.default_rng(1), tf.Variable(1.0)
+    optimizer = tf.keras.optimizers.SGD(0.1)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = weight * x
+        optimizer.apply_gradients([(tape.gradient(loss, weight), weight)])
+
+    step(tf.constant(1.0))
+    for seed in (2, None):
+        np.random.default_rng(seed).random()
+        later = np.random.default_rng(seed)
+        later.random()
+    {draw}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("draw", ["", "first.random()"])
+def test_a_later_generator_with_a_seed_draws_the_same_again(draw, run):
+    (end,) = run(LATER.format(draw=draw)).of(events.Ended)
+    generators = [each for each in end.drawn if each.startswith("generator")]
+    expected = [1, 4, 5] if draw else [4, 5]  # the first one, and those without a seed
+    assert generators == [f"generator {number} of numpy.random" for number in expected]
+
+
+OTHER_SEEDS = """
+    import tensorflow as tf
+
+    {before}
+    given = list(tf.data.Dataset.range(9).shuffle(9, seed=1).as_numpy_iterator())
+    drawn = tf.function(lambda: tf.random.uniform([], seed=1))().numpy()
+    print([*map(int, given)], drawn, tf.random.uniform([]).numpy(), sep=" | ")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before, is_chosen", [("", False), ("tf.random.set_seed(5)", True)])
+def test_what_has_a_seed_of_its_own_draws_the_same_with_another_one_of_the_observer(
+    before, is_chosen, run
+):
+    text = OTHER_SEEDS.format(before=before)
+    usual, other = (
+        run(text, "--seed", seed).output.strip().splitlines()[-1].split(" | ")
+        for seed in ("87654321", "87654322")
+    )
+    assert usual[:2] == other[:2]
+    assert (usual[2] == other[2]) is is_chosen
 
 
 SEEDS = """
@@ -1395,6 +1551,30 @@ def test_the_settings_of_a_model_that_is_saved_and_loaded(run, change):
     lost = {("Scaled", "factor"), ("Dropout", "rate")}
     assert saved.keys() - kept == (set() if "rate" in change else lost)
     assert {each.constructor.line for each in save.settings} == {6}
+
+
+@pytest.mark.slow
+def test_what_keras_does_not_list_is_not_loaded(run):
+    text = """
+    import tensorflow as tf
+
+    @tf.keras.utils.register_keras_serializable()
+    class Scale(tf.keras.layers.Layer):
+        def build(self, shape):
+            self.listed = self.add_weight(shape=(), initializer="ones")
+            self.other = tf.Variable(1.0)
+
+        def call(self, inputs):
+            return self.listed * self.other * inputs
+
+    model = tf.keras.Sequential([tf.keras.Input((2,)), Scale()])
+    model.save("model.keras")
+    tf.keras.models.load_model("model.keras")
+    """
+    watched = run(text)
+    made = [each.number for each in watched.of(events.VariableMade)]
+    (save,), (load,) = watched.of(events.Saved), watched.of(events.Loaded)
+    assert (save.variables, load.variables) == ((made[0],), (made[2],)), watched.error
 
 
 @pytest.mark.slow

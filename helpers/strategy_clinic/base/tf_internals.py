@@ -43,6 +43,8 @@ MODULES = {
         "tensorflow.python.distribute.tpu_values",
         "TPUDistributedVariable TPUMirroredVariable",
     ),
+    # Makes the seed of an operation of that which the program gives it and the global one.
+    "random_seed": ("tensorflow.python.framework.random_seed", "get_seed DEFAULT_GRAPH_SEED"),
     # The operations that draw random numbers, whoever asks for them.
     "random_ops": ("tensorflow.python.ops.gen_random_ops", "random_uniform random_standard_normal"),
     "stateful_random_ops": (
@@ -73,12 +75,23 @@ MODULES = {
         "tensorflow.python.ops.gen_candidate_sampling_ops",
         "log_uniform_candidate_sampler uniform_candidate_sampler",
     ),
-    # Divide the arrays that are given to `fit` into batches, in Keras 3 and in Keras 2.
+    # Make batches of the arrays, or take those of the Python objects, that are given to `fit`, in Keras 3 and in Keras 2.
     "array_data_adapter": (
         "keras.src.trainers.data_adapters.array_data_adapter",
         "ArrayDataAdapter",
     ),
-    "adapters_of_keras_2": ("tf_keras.src.engine.data_adapter", "TensorLikeDataAdapter"),
+    "py_dataset_adapter": (
+        "keras.src.trainers.data_adapters.py_dataset_adapter",
+        "PyDatasetAdapter",
+    ),
+    "generator_data_adapter": (
+        "keras.src.trainers.data_adapters.generator_data_adapter",
+        "GeneratorDataAdapter",
+    ),
+    "adapters_of_keras_2": (
+        "tf_keras.src.engine.data_adapter",
+        "TensorLikeDataAdapter GeneratorDataAdapter",
+    ),
     # The class of models made of their inputs and outputs, whose `get_config` is its own, in Keras 3 and in Keras 2.
     "functional": ("keras.src.models.functional", "Functional"),
     "functional_of_keras_2": ("tf_keras.src.engine.functional", "Functional"),

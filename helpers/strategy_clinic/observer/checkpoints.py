@@ -470,10 +470,16 @@ class Checkpoints:
         self.object_loaded(loaded, call["export_dir"])
 
     def model_loaded(self, model: Any, call: Call) -> None:
-        self.object_loaded(model, call["filepath"])
+        """Reports a model that a file of Keras has filled, but for the attributes that it does not list."""
+        unlisted = set[int]()
+        if os.path.isfile(call["filepath"]):
+            listed = self.variables.numbers_of(model.variables)
+            unlisted = {*self.variables.numbers_of(attributes_of(model))}.difference(listed)
+        own = {each.number for each in self.variables.alive() if each.maker is Owner.USER}
+        self.object_loaded(model, call["filepath"], unlisted & own)
 
-    def object_loaded(self, thing: Any, path: Any) -> None:
-        numbers = self.reachable(thing)
+    def object_loaded(self, thing: Any, path: Any, unlisted: Collection[int] = ()) -> None:
+        numbers = tuple(each for each in self.reachable(thing) if each not in unlisted)
         if self.context.is_first("loaded", self.context.provenance.call_site()[0], numbers):
             self.loaded("load", path, numbers)
 

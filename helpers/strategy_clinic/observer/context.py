@@ -91,8 +91,39 @@ class Context:
         self.seen: set[object] = set()
         self.counts: Counter[object] = Counter()
         self.trained_graphs: IdentityMap[bool] = IdentityMap()  # in which an update was traced
+        self.graphs_with_gradients: IdentityMap[bool] = IdentityMap()
+        self.has_gradients = False  # that were computed eagerly and not yet used
         self.serials: IdentityMap[int] = IdentityMap()
         self.next_serial = itertools.count(1)
+
+    def gradients_computed(self) -> None:
+        import tensorflow as tf
+
+        self.thread.has_gradients = True
+        if tf.executing_eagerly():
+            self.has_gradients = True
+        else:
+            self.graphs_with_gradients[tf.compat.v1.get_default_graph()] = True
+
+    def gradients_used(self) -> None:
+        """Counts an update that the program makes without an optimizer: where it writes, gradients were computed before."""
+        import tensorflow as tf
+
+        if tf.executing_eagerly():
+            is_update = self.has_gradients
+        else:
+            is_update = bool(self.graphs_with_gradients.get(tf.compat.v1.get_default_graph()))
+        if is_update:
+            self.update_made()
+
+    def update_made(self) -> None:
+        import tensorflow as tf
+
+        self.thread.has_gradients = self.has_gradients = False
+        self.count("applied")
+        self.count("applied", "eagerly" if tf.executing_eagerly() else "in a graph")
+        if not tf.executing_eagerly():
+            self.trained_graphs[tf.compat.v1.get_default_graph()] = True
 
     def emit(self, event: Event) -> None:
         """Writes an event, whole or not at all, whatever becomes of the process afterwards.

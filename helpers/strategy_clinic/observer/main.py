@@ -21,8 +21,10 @@ import runpy
 import sys
 import threading
 import types
+from collections.abc import Callable
 from typing import Any
 
+from ..base import tf_internals
 from ..base.dataset_iterators import turn_off_autotuning
 from .context import Settings, flush_output
 from .events import ChildStarted, Outcome
@@ -30,9 +32,10 @@ from .notebook import IN_A_LOOP
 from .observer import Observer
 from .one_device import use_one_device
 from .outside import Outside
+from .patching import as_plain
 from .processes import CHILD_OPTIONS, LONGEST_COMMAND, missing_in
 from .provenance import HERE
-from .replica_counts import repeat_arrays, repeat_examples, use_count
+from .replica_counts import repeat_batches_of_keras, repeat_examples, use_count
 from .restarts import Restarts
 from .stacks import write_stacks
 
@@ -176,7 +179,7 @@ def prepare_numpy(observer: Observer, restarts: Restarts) -> None:
 
 def prepare_keras(observer: Observer, restarts: Restarts, package: str) -> None:
     restarts.watch_keras(package)
-    repeat_arrays(observer.context, package)
+    repeat_batches_of_keras(observer.context, package)
 
 
 def prepare_h5py(observer: Observer, outside: Outside) -> None:
@@ -204,11 +207,24 @@ def prepare_tensorflow(observer: Observer, restarts: Restarts, outside: Outside)
     repeat_examples(observer.context)
     if settings.seed:
         tf.random.set_seed(settings.seed)
+        keep_given_seeds(observer.context.patches.replace, settings.seed)
     restarts.watch_tensorflow()
     observer.kills.watch_tensorflow()
     # The package that describes a TPU needs a newer Python than 3.9.
     if sys.version_info >= (3, 10):  # noqa: UP036
         observer.context.guard_always(describe_tpu, observer)
+
+
+def keep_given_seeds(replace: Callable[..., None], ours: int) -> None:
+    """Leaves an operation that the program gives a seed as it is without a global seed, where only the observer has set one."""
+    module = tf_internals.random_seed
+    plain, default = module.get_seed, module.DEFAULT_GRAPH_SEED
+
+    def get_seed(op_seed: Any) -> Any:
+        first, second = plain(op_seed)
+        return (default if op_seed is not None and first == ours else first), second
+
+    replace(module, "get_seed", as_plain(get_seed, plain))
 
 
 def describe_tpu(observer: Observer) -> None:

@@ -168,7 +168,7 @@ class Optimizers:
     def differentiated(self, result: Any, call: Call) -> None:
         import tensorflow as tf
 
-        self.context.thread.has_gradients = True
+        self.context.gradients_computed()
         gradients = tf.nest.flatten(result)
         sources = tf.nest.flatten(call["sources"])
         paired = list(zip(sources, gradients)) if len(sources) == len(gradients) else []
@@ -198,13 +198,7 @@ class Optimizers:
             self.applied(call.owner, list(call["grads"]), call["trainable_variables"] or ())
 
     def applied(self, optimizer: Any, gradients: list[Any], trained: Iterable[Any]) -> None:
-        import tensorflow as tf
-
-        self.context.thread.has_gradients = False
-        self.context.count("applied")
-        self.context.count("applied", "eagerly" if tf.executing_eagerly() else "in a graph")
-        if not tf.executing_eagerly():
-            self.context.trained_graphs[tf.compat.v1.get_default_graph()] = True
+        self.context.update_made()
         serial, known = self.context.serial(optimizer), self.trained_by(optimizer)
         numbers = self.variables.numbers_of(trained)
         if serial not in self.used:

@@ -290,13 +290,15 @@ def in_words(value: Any) -> str | None:
 
 
 def list_in_words(value: Any) -> str | None:
-    """Returns a text of a list of plain values or of arrays; a named tuple has a name for each value."""
+    """Returns a text of a list of plain values, of arrays or of variables; a named tuple has a name for each value."""
     numpy = sys.modules.get("numpy")
     last = list(value)[-MOST_ITEMS:]
     if hasattr(value, "_fields"):
         return None
     if last and numpy is not None and all(isinstance(item, numpy.ndarray) for item in last):
         return " and ".join(map(array_in_words, last))[:LONGEST_VALUES]
+    if last and all(is_variable(item) for item in last):
+        return "; ".join(filter(None, map(variables_in_words, last)))[:LONGEST_VALUES] or None
     items = [in_words(item) if isinstance(item, PLAIN) else None for item in last]
     if None in items:
         return None
@@ -321,13 +323,17 @@ def array_in_words(value: Any) -> str:
 
 def variables_in_words(value: Any) -> str | None:
     """Returns the values of a variable, or of the variables of a layer."""
-    kinds = [each.__name__ for each in type(value).__mro__]
-    weights = weights_of(value) if "Layer" in kinds else [value] if "Variable" in kinds else []
+    is_layer = any(each.__name__ == "Layer" for each in type(value).__mro__)
+    weights = weights_of(value) if is_layer else [value] if is_variable(value) else []
     variables = [variable_in(weight) for weight in weights]
     if not variables or sum(map(size_of, variables)) > MOST_BYTES:
         return None
     arrays = [arrays_of(variable)[0] for variable in variables]
     return "; ".join(map(array_in_words, arrays))[:LONGEST_VALUES]
+
+
+def is_variable(value: Any) -> bool:
+    return any(each.__name__ == "Variable" for each in type(value).__mro__)
 
 
 def locals_of(frame: FrameType) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..base import tf_internals
 from .context import BATCHES, Context, Settings
-from .examples import is_unpacked
+from .examples import can_be_passed_on, is_unpacked
 from .patching import Patches, as_plain, defining_class
 from .replacements import Replacement
 from .variables import is_in_replica
@@ -86,17 +86,30 @@ def repeat_examples(context: Context) -> None:
         )
 
 
-def repeat_arrays(context: Context, package: str) -> None:
-    """Does the same with the batches that Keras 3, which is `keras`, or Keras 2 makes of arrays that `fit` gets."""
+def repeat_batches_of_keras(context: Context, package: str) -> None:
+    """Does the same with the batches that Keras 3, which is `keras`, or Keras 2 has of what is no dataset."""
     parts = parts_of(context.settings)
     if parts is None:
         return
-    if package == "keras":
-        adapter, name = tf_internals.array_data_adapter.ArrayDataAdapter, "get_tf_dataset"
-    else:
-        adapter, name = tf_internals.adapters_of_keras_2.TensorLikeDataAdapter, "get_dataset"
-    plain = vars(adapter)[name]
-    context.patches.replace(adapter, name, as_plain(dataset_of_parts(plain, parts), plain))
+    for adapter, name in adapters_of(package):
+        plain = vars(adapter)[name]
+        context.patches.replace(adapter, name, as_plain(dataset_of_parts(plain, parts), plain))
+
+
+def adapters_of(package: str) -> list[tuple[Any, str]]:
+    """Returns the classes that give `fit` a dataset of arrays or of Python objects, and the names of their methods."""
+    if package != "keras":
+        module = tf_internals.adapters_of_keras_2
+        return [
+            (module.TensorLikeDataAdapter, "get_dataset"),
+            (module.GeneratorDataAdapter, "get_dataset"),
+        ]
+    kinds = (
+        tf_internals.array_data_adapter.ArrayDataAdapter,
+        tf_internals.py_dataset_adapter.PyDatasetAdapter,
+        tf_internals.generator_data_adapter.GeneratorDataAdapter,
+    )
+    return [(kind, "get_tf_dataset") for kind in kinds]
 
 
 class Parts:
@@ -107,7 +120,7 @@ class Parts:
         self.devices = devices  # which get one part each; 0 if a batch keeps its size
         self.replicas = 1  # that share a batch of the dataset that is being made
 
-    def copies(self, times: int) -> int:
+    def copies(self, times: Any) -> Any:
         """Returns how often a batch has its part, where it would have as many parts as this."""
         return max(1, self.devices // self.replicas) if self.devices else times
 
@@ -155,27 +168,35 @@ def batch_of_parts(plain: Callable[..., Any], parts: Parts) -> Callable[..., Any
 
 
 def dataset_of_parts(plain: Callable[..., Any], parts: Parts) -> Callable[..., Any]:
-    """Returns the method of a Keras adapter that makes a dataset of arrays, with the first part of each batch in it."""
+    """Returns the method of a Keras adapter that makes a dataset, with the first part of each batch in it."""
 
     def made(adapter: Any) -> Any:
         dataset = plain(adapter)
-        size = adapter.batch_size
-        times = parts.of(int(size() if callable(size) else size))
-        part = functools.partial(first_part, times, is_unpacked(dataset))
-        more = functools.partial(repeated, parts.copies(times), is_unpacked(dataset))
-        return dataset.map(part).map(more) if times > 1 else dataset
+        if not can_be_passed_on(dataset.element_spec):
+            return dataset
+        return dataset.map(functools.partial(first_parts, parts, is_unpacked(dataset)))
 
     return made
 
 
-def first_part(times: int, unpacked: bool, *examples: Any) -> Any:
+def first_parts(parts: Parts, unpacked: bool, *examples: Any) -> Any:
+    """Returns the first part of a batch as often as the batch has parts, or as it has to be there."""
     import tensorflow as tf
 
-    def part(batch: Any) -> Any:
-        return batch[: tf.maximum(tf.shape(batch)[0] // times, 1)]
+    size = tf.shape(tf.nest.flatten(examples)[0])[0]
+    times = tf.constant(1)
+    for count in sorted(parts.counts):
+        times = tf.where(size % count == 0, count, times)
+    copies = parts.copies(times)
 
-    first = tf.nest.map_structure(part, examples)
-    return first if unpacked else first[0]
+    def part(batch: Any) -> Any:
+        first = batch[: size // times]
+        same = tf.tile(first, tf.concat([[copies], tf.ones([tf.rank(first) - 1], tf.int32)], 0))
+        same.set_shape([None, *batch.shape[1:]])
+        return same
+
+    same = tf.nest.map_structure(part, examples)
+    return same if unpacked else same[0]
 
 
 def repeated(times: int, unpacked: bool, *examples: Any) -> Any:

@@ -34,7 +34,7 @@ LOOKING = (
 class Restarts:
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.generators: list[Any] = []  # of NumPy
+        self.generators: list[tuple[Any, bool]] = []  # of NumPy, and whether each was given a seed
         self.states_before: dict[str, str] | None = None  # of generators, after the first step
         self.looked: set[tuple[str, bool]] = set()
         self.callbacks_made: IdentityMap[Stack] = IdentityMap()
@@ -54,8 +54,7 @@ class Restarts:
 
     def watch_numpy(self) -> None:
         generators = sys.modules["numpy"].random
-        self.context.patches.wrap(generators, "default_rng", after=self.generator_made)
-        self.watch_seed(generators, "default_rng")
+        self.watch_seed(generators, "default_rng", after=self.generator_made)
         self.watch_seed(generators, "seed")
 
     def watch_tensorflow(self) -> None:
@@ -63,15 +62,13 @@ class Restarts:
 
         for name in ("exists", "glob", "listdir"):
             self.context.guard_always(self.watch_looking, tf.io.gfile, name, name != "exists")
-        self.context.patches.wrap(tf.data.Dataset, "shuffle", after=self.shuffled)
-        self.watch_seed(tf.data.Dataset, "shuffle")
+        self.watch_seed(tf.data.Dataset, "shuffle", after=self.shuffled)
         self.watch_seed(tf.random, "set_seed")
 
     def watch_keras(self, package: str) -> None:
         keras, wrap = sys.modules[package], self.context.patches.wrap
         self.watch_seed(keras.utils, "set_random_seed")
         wrap(keras.Model, "load_weights", before=self.loads)
-        wrap(keras.Model, "fit", before=self.fits)
         wrap(keras.Model, "fit", before=self.fit_begins, after=self.fit_ended)
         wrap(keras.callbacks.BackupAndRestore, "__init__", before=self.backs_up)
         for name in CALLBACKS:
@@ -147,6 +144,7 @@ class Restarts:
 
     def fit_begins(self, call: Call) -> None:
         """Keeps the epoch with which Keras 3 begins, whatever the program asks for, since a backup was restored once."""
+        self.draw_order(call)
         self.epochs[call.owner] = []
         given = call["callbacks"] or ()
         callbacks = getattr(given, "callbacks", given)  # a list, or one that Keras has made
@@ -180,16 +178,16 @@ class Restarts:
     def shuffled(self, _: Any, call: Call) -> None:
         self.order_drawn("shuffle")
 
-    def fits(self, call: Call) -> None:
+    def draw_order(self, call: Call) -> None:
         """Reports that `fit` gives the data another order in each epoch, which it does with arrays only."""
         data = call["x"]
         is_stream = hasattr(data, "element_spec") or hasattr(data, "__next__")
         if data is not None and not is_stream and call["shuffle"]:
             self.order_drawn("fit")
 
-    def watch_seed(self, owner: Any, name: str, parameter: str = "seed") -> None:
+    def watch_seed(self, owner: Any, name: str, parameter: str = "seed", after: Any = None) -> None:
         seeded = functools.partial(self.seeded, name, parameter)
-        self.context.guard_always(self.context.patches.wrap, owner, name, seeded)
+        self.context.guard_always(self.context.patches.wrap, owner, name, seeded, after)
 
     def seeded(self, function: str, parameter: str, call: Call) -> None:
         """Reports a seed that is given a second time, or gives another one, since a later use should draw other numbers."""
@@ -207,8 +205,8 @@ class Restarts:
         if owner is Owner.USER and self.context.is_first("order", function, site):
             self.context.emit(OrderDrawn(self.context.provenance.stack(), function))
 
-    def generator_made(self, generator: Any, _: Call) -> None:
-        self.generators.append(generator)
+    def generator_made(self, generator: Any, call: Call) -> None:
+        self.generators.append((generator, call["seed"] is not None))
 
     def step_ended(self) -> None:
         if self.states_before is None:
@@ -220,14 +218,22 @@ class Restarts:
         numpy = sys.modules.get("numpy")
         if numpy:
             states["numpy.random"] = repr(numpy.random.get_state()[1:])
-        for number, generator in enumerate(self.generators, 1):
+        for number, (generator, _) in enumerate(self.generators, 1):
             states[f"generator {number} of numpy.random"] = repr(generator.bit_generator.state)
         return states
 
     def drawn(self) -> tuple[str, ...]:
-        """Returns the generators that have given numbers since the first step."""
+        """Returns the generators that have given numbers since the first step, and are no later ones with seeds of their own."""
         before = self.states_before
         if before is None:
             return ()
+        seeded = [
+            f"generator {i} of numpy.random"
+            for i, (_, has_seed) in enumerate(self.generators, 1)
+            if has_seed
+        ]
+        later = {*seeded} - before.keys()
         now = self.generator_states()
-        return tuple(name for name, state in now.items() if before.get(name) != state)
+        return tuple(
+            name for name, state in now.items() if before.get(name) != state and name not in later
+        )

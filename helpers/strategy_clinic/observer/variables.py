@@ -267,6 +267,7 @@ class Variables:
         # A program may use gradients without an optimizer.
         if writer is Owner.OPTIMIZER or writer is Owner.USER and record.has_gradient:
             record.trained = self.something_trained = True
+            self.context.gradients_used()
         if record.is_rate:
             self.rate_written(record, call)
         replicas = replicas_now()
