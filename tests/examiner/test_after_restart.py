@@ -4,7 +4,7 @@ import textwrap
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, ended, run, stack, variable
+from recorded import LINE, OTHER, ended, run, stack, updated, variable
 from recorded import state as optimizer
 from strategy_clinic.examiner.after_restart import (
     Lost,
@@ -71,6 +71,54 @@ def test_examples_of_fit(restarted, repeats):
     assert (found and found.taken) == repeats
 
 
+@pytest.mark.parametrize("trained_on, repeats", [((5, 6, 7, 8), None), ((1, 2, 3, 4), 0)])
+def test_of_the_iterators_of_fit_the_last_one_is_trained_on(trained_on, repeats):
+    """Keras takes a batch for the shapes before an epoch begins, and with it the order, and evaluates after the epoch before."""
+    whole = run(taken(0, 1, 2, 3, 4, in_fit=True), taken(4, 5, 6, 7, 8, in_fit=True))
+    for_shapes, evaluated = taken(4, 1, 2, 3, 4, in_fit=True), taken(4, 9, 8, 9, 8, in_fit=True)
+    again = run(for_shapes, evaluated, taken(4, *trained_on, in_fit=True), role=Role.RESTARTED)
+    found = other_examples(again, whole, [])
+    assert (found and found.taken) == repeats
+
+
+def test_other_batches_of_fit_need_no_run_on_other_devices():
+    """A batch of `fit` is a part for each replica: on another number of devices all are others."""
+    again = run(taken(4, 11, 12, 13, 14, in_fit=True), role=Role.RESTARTED)
+    found = other_examples(again, run(taken(0, 1, 2, 3, 4, 5, 6, 7, 8, in_fit=True)), [])
+    assert found and found.taken is None
+
+
+@pytest.mark.parametrize("goes_on, repeats", [((5, 6, 7, 8), None), ((1, 2, 3, 4), 18)])
+def test_the_updates_of_an_optimizer_before_are_not_those_of_this_training(goes_on, repeats):
+    """In the whole run a teacher made 18 updates before; a restart needs none, and the batches of two devices are parts."""
+    student = taken(18, *range(1, 9), 9, 10, in_fit=True)
+    again = run(taken(20, *goes_on, 9, in_fit=True), role=Role.RESTARTED, devices=2)
+    found = other_examples(again, run(taken(0, 31, 32, 33, 34, in_fit=True), student), [])
+    assert (found and found.taken) == repeats
+    again = run(taken(2, *goes_on, 9, in_fit=True), role=Role.RESTARTED, devices=2)
+    assert (other_examples(again, run(student), []) is None) is (repeats is None)
+
+
+def test_a_training_that_begins_in_the_restart_is_another_one():
+    """The whole run has come to the next fold, and counts the updates of the optimizer before, too."""
+    folds = taken(0, 1, 2, 3, 4, in_fit=True), taken(4, 5, 6, 7, 8, in_fit=True)
+    whole = run(*folds, taken(8, 8, 7, 6, 5, in_fit=True), taken(8, 4, 3, 2, 1, in_fit=True))
+    second = taken(0, 8, 7, 6, 5, in_fit=True), taken(4, 4, 3, 2, 1, in_fit=True)
+    assert other_examples(run(*second, role=Role.RESTARTED), whole, []) is None
+
+
+@pytest.mark.parametrize(
+    "shape, line, repeats", [((3,), OTHER, None), ((4,), OTHER, 0), ((3,), LINE, 0)]
+)
+def test_updates_of_several_models_that_one_line_trains_are_not_compared(shape, line, repeats):
+    models = variable(1, shape=(3,)), variable(2, shape=shape)
+    steps = updated(trains=(1,)), updated(line, trains=(2,))
+    whole = run(*models, *steps, taken(0, 1, 2, 3, 4, in_fit=True))
+    again = run(taken(4, 1, 2, 3, 4, in_fit=True), role=Role.RESTARTED)
+    found = other_examples(again, whole, [])
+    assert (found and found.taken) == repeats
+
+
 def test_steps_go_on_where_as_many_updates_were_made():
     """Not only where as many are left: this restart has ended earlier than the whole run."""
     restarted = run(taken(2, 3, 4, 5), role=Role.RESTARTED)
@@ -110,62 +158,42 @@ def restarted(*states, begins=2, output="", whole=None):
 
 
 USUAL = run(
-    state(2, done="2", mean="0.5", start="0", best="0.9"),
+    start(0, done="0", mean="0.9", start="0", best="9"),
+    state(2, done="2", mean="0.5", best="0.9"),
+    start(2),
     state(4, done="4", mean="0.4", best="0.7"),
     state(6, done="6", mean="0.3"),
 )
 
 
 def lost(*states):
-    return [(each.held[2], each.is_reset) for each in lost_values(restarted(*states), USUAL, False)]
+    return [(each.held[2], each.is_reset) for each in lost_values(restarted(*states), USUAL)]
 
 
 def test_what_is_as_in_the_whole_run_is_not_lost():
-    assert lost(state(4, done="4", mean="0.40001", start="2", best="0.7")) == []
+    assert lost(start(2, done="2", mean="0.50001", best="0.9")) == []
 
 
 def test_a_counter_that_begins_again_comes_before_what_follows_from_it():
-    assert lost(state(4, done="2", mean="0.45", start="2", best="0.7")) == [
-        ("done", True),
-        ("mean", False),
-    ]
+    begins = start(2, mean="0.3", done="0", best="0.9")
+    assert lost(begins, state(4, mean="0.3", done="0")) == [("done", True), ("mean", False)]
 
 
-@pytest.mark.parametrize(
-    "counts, is_lost",
-    [(("2", "4", "6"), True), (("2", "4", "1"), False)],
-    ids=["up", "in an epoch"],
-)
-def test_a_count_that_the_whole_run_begins_again_is_not_lost(counts, is_lost):
-    whole = run(*(state(2 * i, done=each) for i, each in enumerate(counts, 1)))
-    (found,) = lost_values(restarted(state(4, done="2")), whole, False)
-    assert found.is_reset is is_lost
-
-
-def test_values_are_compared_at_the_first_save_that_both_make():
-    assert lost(state(3, done="1"), state(4, done="2")) == [("done", True)]
-
-
-def test_it_begins_again_only_if_that_is_no_chance():
-    """The best value comes back in the whole run; the count is compared with no other."""
-    scores = "0.9", "0.1", "0.7", "0.9"
-    whole = run(*(state(2 * i, best=each) for i, each in enumerate(scores, 1)))
-    (best,) = lost_values(restarted(state(4, best="0.9")), whole, False)
-    (count,) = lost_values(restarted(state(4, done="2"), begins=1), USUAL, False)
-    assert not best.is_reset and not count.is_reset
+def test_where_no_first_step_is_seen_nothing_is_known():
+    assert lost(state(4, done="2", mean="0.45")) == []
 
 
 def test_what_a_loop_counts_is_not_lost(tmp_path):
     """A restart makes the rest of the steps, and counts them from 0."""
     path = tmp_path / "train.py"
-    path.write_text("for i in range(LAST - int(done)):\n    left = i\n")
-    values = [(name, value) for name in ("i", "left") for value in ("1", "3")]
-    one, three = (
-        [Held(str(path), "", name, value) for name, value in values if value == each]
-        for each in ("1", "3")
-    )
-    whole = run(ProgramState(2, tuple(one)), ProgramState(4, tuple(three)))
-    found = lost_values(restarted(ProgramState(4, tuple(one))), whole, False)
+    path.write_text("for i in range(LAST - int(done)):\n    left = i\n    left += 0\n")
+
+    def seen(updates, value, before_step):
+        held = [Held(str(path), "", name, value) for name in ("i", "left")]
+        return ProgramState(updates, tuple(held), before_step)
+
+    whole = run(seen(0, "1", True), seen(2, "3", False), seen(2, "3", True))
+    found = lost_values(restarted(seen(2, "1", True)), whole)
     assert [each.held[2] for each in found] == ["left"]
 
 
@@ -179,18 +207,7 @@ def test_what_is_a_generator(made, expected, tmp_path):
 
 
 def test_only_what_the_whole_run_changes_is_lost():
-    assert lost(state(4, done="4", mean="0.4", start="2", best="0.7")) == []
-
-
-@pytest.mark.parametrize(
-    "value, ends_alike, is_lost",
-    [("0.45", False, True), ("0.45", True, False), ("() 0.45 0.45", True, True)],
-    ids=["a number", "a number that no weight follows from", "a variable"],
-)
-def test_what_no_weight_follows_from(value, ends_alike, is_lost):
-    right = value.replace("0.45", "0.4")
-    whole = run(state(2, mean=value.replace("0.45", "0.5")), state(4, mean=right))
-    assert bool(lost_values(restarted(state(4, mean=value)), whole, ends_alike)) is is_lost
+    assert lost(start(2, done="2", mean="0.5", start="2", best="0.9")) == []
 
 
 @pytest.mark.parametrize(
@@ -199,31 +216,22 @@ def test_what_no_weight_follows_from(value, ends_alike, is_lost):
     ids=["of Keras", "a list of what has happened"],
 )
 def test_what_is_no_state_of_the_program(path, value, right):
-    whole = [ProgramState(2, (Held(path, "History", "epoch", "9"),))]
-    whole += [ProgramState(4, (Held(path, "History", "epoch", right),))]
-    other = restarted(ProgramState(4, (Held(path, "History", "epoch", value),)))
-    assert lost_values(other, run(*whole), False) == []
+    def seen(updates, text, before_step):
+        return ProgramState(updates, (Held(path, "History", "epoch", text),), before_step)
 
-
-def test_where_weights_differ_only_what_begins_again_is_sure():
-    whole = run(
-        state(2, done="2", mean="0.5", model="(2, 3) 1.5 0.5; (3,) 2 1"),
-        state(4, done="4", mean="0.4", model="(2, 3) 1.8 0.5; (3,) 2 1"),
-    )
-    other = restarted(state(4, done="2", mean="0.45", model="(2, 3) 1.9 0.5; (3,) 2 1"))
-    assert [each.held[2] for each in lost_values(other, whole, False)] == ["done"]
+    whole = run(seen(0, value, True), seen(2, right, False), seen(2, right, True))
+    again = restarted(seen(2, value, True), seen(4, value, False))
+    assert lost_values(again, whole) == []
 
 
 def test_what_changes_by_itself_is_left_out():
-    found = lost_values(
-        restarted(state(4, done="4", mean="0.45", start="2", best="0.7")), USUAL, False
-    )
+    begins = restarted(start(2, done="2", mean="0.3", best="0.9"), state(4, mean="0.3"))
+    found = lost_values(begins, USUAL)
     assert [each.held[2] for each in found] == ["mean"]
     assert without_unstable(found, [USUAL]) == found
-    another = run(state(4, done="4", mean="0.47", best="0.7"))
-    assert without_unstable(found, [another]) == []
-    begun = lost_values(restarted(state(4, done="2")), USUAL, False)
-    assert without_unstable(begun, [run(state(4, done="9"))]) == begun
+    assert without_unstable(found, [run(state(2, done="2", mean="0.47", best="0.9"))]) == []
+    begun = lost_values(restarted(start(2, done="0"), state(4, done="0")), USUAL)
+    assert begun and without_unstable(begun, [run(state(2, done="9"))]) == begun
 
 
 MODEL = {"model": "(2, 3) 1.9 0.5; (3,) 2 1"}
@@ -266,7 +274,7 @@ FROM_START = run(
 )
 def test_what_differs_before_the_first_step_is_lost(begins, later, expected):
     again = restarted(start(2, **MODEL | begins), state(4, **later))
-    found = lost_values(again, FROM_START, True)
+    found = lost_values(again, FROM_START)
     assert [(each.held[2], each.is_reset) for each in found] == expected
 
 
@@ -298,7 +306,52 @@ def test_an_array_is_lost_if_it_is_carried_on(tmp_path, name, is_lost):
     whole = run(variable(1, location=stack(path, 2)), *held(0, 5, 5, 9))
     again = restarted(*held(0, 0, 0, 4)[2:], whole=whole)
     again = replace(again, events=(*whole.events[:1], *again.events))
-    assert len(lost_values(again, whole, True)) == is_lost
+    assert len(lost_values(again, whole)) == is_lost
+
+
+@pytest.mark.parametrize(
+    "kept, is_lost",
+    [("(2, 3) 2 0.5 and (3,) 2 1", 1), ("(2, 3) 1.9 0.5 and (3,) 2 1", 0)],
+    ids=["of a model", "of a batch"],
+)
+def test_arrays_are_lost_that_are_a_copy_of_a_model(tmp_path, kept, is_lost):
+    path = tmp_path / "train.py"
+    path.write_text("best = model.get_weights()\n")
+    model, later = "(2, 3) 2 0.5; (3,) 2 1", "(2, 3) 3 0.5; (3,) 3 1"
+
+    def seen(updates, best, weights, before_step):
+        values = [("best", best), ("model", weights)]
+        held = [Held(str(path), "", name, value) for name, value in values]
+        return ProgramState(updates, tuple(held), before_step)
+
+    best = later.replace(";", " and")
+    whole = run(seen(0, kept, model, True), seen(2, best, later, False), seen(2, best, later, True))
+    found = lost_values(restarted(seen(2, kept, later, True)), whole)
+    assert len(found) == is_lost
+
+
+def test_what_the_program_nowhere_gives_a_value_is_kept_by_keras(tmp_path):
+    path = tmp_path / "train.py"
+    text = """
+    class Stop(EarlyStopping):
+        done = 0
+
+        def on_epoch_end(self):
+            self.done += 1
+    """
+    path.write_text(textwrap.dedent(text))
+
+    def seen(updates, value, before_step):
+        held = [Held(str(path), "Stop", name, value) for name in ("best_epoch", "done")]
+        return ProgramState(updates, tuple(held), before_step)
+
+    whole = run(seen(0, "0", True), seen(2, "2", False), seen(2, "2", True))
+    found = lost_values(restarted(seen(2, "0", True)), whole)
+    assert [each.held[2] for each in found] == ["done"]
+
+
+COUNTED = start(0, done="2"), state(2, done="4"), start(2), state(4, done="4")
+COUNTED_ANEW = start(2, done="2"), state(4, done="2")
 
 
 @pytest.mark.parametrize(
@@ -314,9 +367,9 @@ def test_an_array_is_lost_if_it_is_carried_on(tmp_path, name, is_lost):
 )
 def test_what_follows_from_a_count_that_begins_again(one, other, follows):
     same = taken(0, 7, 8, 5, 6)  # the restart goes on with the same examples
-    whole = run(same, state(2, done="2"), state(4, done="4"), output=f"epoch 1\n{other}")
-    again = restarted(state(4, done="2"), output=f"epoch 1\n{one}")
-    assert has_consequence(again, whole, lost_values(again, whole, False)) is follows
+    whole = run(same, *COUNTED, output=f"epoch 1\n{other}")
+    again = restarted(*COUNTED_ANEW, output=f"epoch 1\n{one}")
+    assert has_consequence(again, whole, lost_values(again, whole)) is follows
 
 
 @pytest.mark.parametrize(
@@ -327,6 +380,8 @@ def test_what_follows_from_a_count_that_begins_again(one, other, follows):
         ("2 steps, 7 files, loss 0.31", "4 steps, 9 files, loss 0.25", True),
         ("step 3 of 4", "step 5 of 4", False),
         ("2 steps and stopped", "4 steps", True),
+        ("2 steps, loss 3.31", "4 steps, loss 5.25", False),
+        ("loss 3.31", "loss 5.25", True),
         (
             "line 1: 0.31\nline 2: 0.32",
             "line 1: 0.25\nline 2: 0.26\nline 3: 0.27\nline 4: 0.28",
@@ -339,35 +394,37 @@ def test_what_follows_from_a_count_that_begins_again(one, other, follows):
         "another count",
         "after the last save",
         "other words",
+        "a number near the count, beside it",
+        "a number near the count",
         "fewer lines",
     ],
 )
 def test_what_is_printed_where_a_restart_takes_other_examples(one, other, follows):
-    whole = run(taken(0, 1, 2, 3, 4), state(2, done="2"), state(4, done="4"), output=other)
-    again = restarted(state(4, done="2"), output=one)
-    assert has_consequence(again, whole, lost_values(again, whole, False)) is follows
+    whole = run(taken(0, 1, 2, 3, 4), *COUNTED, output=other)
+    again = restarted(*COUNTED_ANEW, output=one)
+    assert has_consequence(again, whole, lost_values(again, whole)) is follows
 
 
 def test_a_value_without_a_limit_explains_no_number():
     same = taken(0, 7, 8, 5, 6)
-    whole = run(same, state(2, best="inf"), state(4, best="0.5"), output="epoch 4: loss 0.25")
-    again = restarted(state(4, best="inf"), output="epoch 9: loss 0.31")
-    assert has_consequence(again, whole, lost_values(again, whole, False))
+    states = start(0, best="inf"), state(2, best="0.5"), start(2)
+    whole = run(same, *states, output="epoch 4: loss 0.25")
+    again = restarted(start(2, best="inf"), state(4, best="inf"), output="epoch 9: loss 0.31")
+    assert has_consequence(again, whole, lost_values(again, whole))
 
 
 def test_a_number_that_no_run_repeats_is_no_consequence():
     same = taken(0, 7, 8, 5, 6)
-    states = state(2, done="2"), state(4, done="4")
-    whole, repeated = (run(same, *states, output=f"4 steps, rate {rate}") for rate in (20, 23))
-    again = restarted(state(4, done="2"), output="2 steps, rate 31")
-    values = lost_values(again, whole, False)
+    whole, repeated = (run(same, *COUNTED, output=f"4 steps, rate {rate}") for rate in (20, 23))
+    again = restarted(*COUNTED_ANEW, output="2 steps, rate 31")
+    values = lost_values(again, whole)
     assert has_consequence(again, whole, values)
     assert not has_consequence(again, whole, values, [repeated])
 
 
 def test_more_than_a_count_is_a_consequence_whatever_is_printed():
-    again = restarted(state(4, done="2", mean="0.45"))
-    assert has_consequence(again, USUAL, lost_values(again, USUAL, False))
+    again = restarted(start(2, done="0", mean="0.3"), state(4, done="0", mean="0.3"))
+    assert has_consequence(again, USUAL, lost_values(again, USUAL))
 
 
 @pytest.mark.parametrize("begins, kept", [(2, {"done"}), (0, set())])
@@ -442,3 +499,14 @@ def test_where_a_value_is_made(tmp_path, holder, name, line):
     assert is_best_value(lost) is (name == "best")
     variable = Lost((str(path), holder, name), 4, "() 0.5 0.5", "() 0.4 0.4", True)
     assert not is_best_value(variable)
+
+
+@pytest.mark.parametrize(
+    "holder, name, expected",
+    [("Job", "best", True), ("Job.run", "score", True), ("main", "score", False)],
+)
+def test_a_name_is_compared_where_it_is_one(tmp_path, holder, name, expected):
+    path = tmp_path / "train.py"
+    path.write_text(textwrap.dedent(PROGRAM) + "    score = 0.0\n    Job().run(score)\n")
+    lost = Lost((str(path), holder, name), 4, "0.5", "0.4", False)
+    assert is_best_value(lost) is expected

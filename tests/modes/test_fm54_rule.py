@@ -197,13 +197,13 @@ class Job:
 """
 
 
-def state(path, updates, **values):
+def state(path, updates, before_step=False, **values):
     held = (Held(str(path), "Job", name, value) for name, value in values.items())
-    return ProgramState(updates, tuple(held))
+    return ProgramState(updates, tuple(held), before_step)
 
 
 def states_after_restart(tmp_path, **values):
-    """A program that is killed after 2 of 6 updates, and has these values after 4 updates when it goes on."""
+    """A program that is killed after 2 of 6 updates, and has these values when it goes on."""
     path = tmp_path / "train.py"
     path.write_text(KEEPS)
     usual = [
@@ -212,10 +212,17 @@ def states_after_restart(tmp_path, **values):
         {"done": "6", "best": "0.4"},
     ]
     states = [state(path, 2 * i, **each) for i, each in enumerate(usual, 1)]
+    states = [
+        state(path, 0, True, done="0", best="1"),
+        states[0],
+        state(path, 2, True),
+        *states[1:],
+    ]
     made = variable(1), updated()
     whole = run(*made, saved(path="ck-1"), *states, ended({1: [0.5]}), output="score 0.41")
     taken = ExamplesTaken(LINE, False, 2, 2, (3, 4))
-    events = loaded(path="ck-1"), *made, taken, state(path, 4, **values), saved(path="ck-1")
+    states_again = state(path, 2, True, **values), state(path, 4, done="2", best="0.55")
+    events = loaded(path="ck-1"), *made, taken, *states_again, saved(path="ck-1")
     end = ended({1: [0.7]})
     killed = restarted(*events, end, before=(saved(path="ck-1"),), whole=whole, output="score 0.47")
     return killed, run(*states, devices=1, role=Role.COMPARED)
@@ -225,13 +232,17 @@ def states_after_restart(tmp_path, **values):
     "values, expected",
     [
         (
-            {"done": "4", "best": "0.55"},
+            {"done": "2", "best": "1"},
+            [("fm54", 3, "best of Job begins again")],
+        ),
+        (
+            {"done": "2", "best": "0.5"},
             [("fm54", 3, "best of Job is not saved, or before it changes")],
         ),
-        ({"done": "2", "best": "0.5"}, [("fm05", 3, "done of Job begins again")]),
-        ({"done": "4", "best": "0.5"}, []),
+        ({"done": "0", "best": "0.6"}, [("fm05", 3, "done of Job begins again")]),
+        ({"done": "2", "best": "0.6"}, []),
     ],
-    ids=["a best value", "a counter", "nothing"],
+    ids=["a best value", "another best value", "a counter", "nothing"],
 )
 def test_a_value_of_python_that_a_restart_has_lost(tmp_path, values, expected):
     findings = found(*states_after_restart(tmp_path, **values))
@@ -261,17 +272,20 @@ def test_a_variable_that_is_saved_before_it_changes(tmp_path, held, lines, expec
     path = tmp_path / "train.py"
     path.write_text(WAITS)
 
-    def after(updates, waited):
-        return ProgramState(updates, (Held(str(path), "SlowDown", "waited", f"() {waited}"),))
+    def after(updates, waited, before_step=False):
+        held = Held(str(path), "SlowDown", "waited", f"() {waited}")
+        return ProgramState(updates, (held,), before_step)
 
     made = variable(1), variable(3, maker=Owner.USER, location=stack(path, 3)), updated()
     save = saved(path="ck-1", location=stack(path, *lines), made_at=stack(path, 9), held=held)
-    whole = run(*made, save, after(2, 0), after(4, 2), after(6, 1), ended({1: [0.5]}))
+    states = after(0, 0, True), after(2, 1), after(2, 2, True), after(4, 2)
+    whole = run(*made, save, *states, ended({1: [0.5]}))
     taken = ExamplesTaken(LINE, False, 2, 2, (3, 4))
-    again = loaded(path="ck-1"), *made, taken, after(4, 1), save, ended({1: [0.5]})
+    states_again = after(2, 1, True), after(4, 1)
+    again = loaded(path="ck-1"), *made, taken, *states_again, save, ended({1: [0.5]})
     killed = restarted(*again, before=(*made, save), whole=whole, output="score 0.47")
     before = replace(killed.before, events=killed.before.events[:-1])  # no other save
-    other = run(after(2, 0), after(4, 2), devices=1, role=Role.COMPARED)
+    other = run(*states, devices=1, role=Role.COMPARED)
     (finding,) = found(replace(killed, before=before), other)
     assert finding.line == expected
     assert ("is saved before it changes" in str(finding.message)) == (3 in held)

@@ -17,7 +17,14 @@ from recorded import (
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.examiner.rule import Runs
-from strategy_clinic.observer.events import ExamplesTaken, Outcome, SeedRepeated
+from strategy_clinic.observer.events import (
+    EpochsLeftOut,
+    ExamplesTaken,
+    Held,
+    Outcome,
+    ProgramState,
+    SeedRepeated,
+)
 
 
 def taken(begins, *checksums):
@@ -37,10 +44,17 @@ BEGINS_AGAIN = "the examples that were taken after 0: their order begins again"
     [
         (AGAIN_FROM_0, AGAIN_FROM_0, BEGINS_AGAIN),
         (AGAIN_FROM_0, taken(4, 3, 1, 4, 2), ""),
+        (AGAIN_FROM_0, taken(4, 1, 2, 3, 4, 9), BEGINS_AGAIN),
         (taken(4, 5, 6, 7, 8), None, ""),
         (taken(0, 1, 2, 3, 4), None, ""),
     ],
-    ids=["from the beginning", "in another order for each seed", "as without a stop", "from zero"],
+    ids=[
+        "from the beginning",
+        "in another order for each seed",
+        "with more that is read ahead",
+        "as without a stop",
+        "from zero",
+    ],
 )
 def test_a_training_that_goes_on(examples, otherwise, message):
     """`otherwise` is what it takes with other random numbers, where the program chooses no seed."""
@@ -51,6 +65,71 @@ def test_a_training_that_goes_on(examples, otherwise, message):
     diagnosis = diagnose(Runs([restarted]), run_again)
     told = [str(each.message) for each in diagnosis.findings if each.mode == "fm77"]
     assert [each.endswith(message) for each in told] == ([True] if message else [])
+
+
+FEED = """\
+class Feed:
+    def __init__(self):
+        self.passes = 0
+
+    def order(self):
+        self.passes += 1
+        return np.random.default_rng(self.passes).permutation(8)
+"""
+
+
+@pytest.mark.parametrize(
+    "values, goes_on, mode",
+    [
+        (("0", "1", "2"), AGAIN_FROM_0, "fm77"),
+        (("0.5", "0.4", "0.3"), AGAIN_FROM_0, "fm05"),
+        (("0", "1", "2"), taken(4, 3, 1, 4, 2), "fm05"),
+        (("0", "1", "2"), taken(4, 5, 6, 7, 8), "fm05"),
+    ],
+    ids=["with the first order", "no count", "with another order", "with the same examples"],
+)
+def test_a_count_that_begins_again(tmp_path, values, goes_on, mode):
+    path = tmp_path / "train.py"
+    path.write_text(FEED)
+
+    def seen(updates, value, before_step):
+        return ProgramState(updates, (Held(str(path), "Feed", "passes", value),), before_step)
+
+    first, second, third = values
+    states = [seen(0, first, True), seen(4, second, False), seen(4, second, True)]
+    events = saved(path="ck-1"), taken(0, 1, 2, 3, 4, 5, 6, 7, 8), ended({1: [0.5]})
+    whole = run(*MADE, *states, seen(8, third, False), *events, output="loss 10.25")
+    killed = run(saved(path="ck-1"), outcome=Outcome.KILLED)
+    again = run(
+        loaded(path="ck-1"),
+        *MADE,
+        seen(4, first, True),
+        goes_on,
+        seen(8, second, False),
+        ended({1: [0.7]}),
+        role=Role.RESTARTED,
+        moment=Moment.BETWEEN,
+        before=killed,
+        whole=whole,
+        output="loss 10.31",
+    )
+    run_again = answering(OtherSeed=run(*MADE, goes_on))
+    (finding,) = diagnose(Runs([again]), run_again).findings
+    assert (finding.mode, finding.line) == (mode, 3)
+    assert (
+        f"passes begins again with {first} and not with {second}" in str(finding.message)
+        or mode == "fm05"
+    )
+
+
+def test_epochs_that_are_left_out_take_their_examples_with_them():
+    killed = run(saved(path="ck-1"), outcome=Outcome.KILLED)
+    role = {"role": Role.RESTARTED, "moment": Moment.BETWEEN, "before": killed, "whole": WHOLE}
+    left_out = EpochsLeftOut(LINE, 2, 0, 2, True)
+    events = loaded(path="ck-1"), *MADE, AGAIN_FROM_0, left_out, ended({1: [0.7]})
+    run_again = answering(OtherSeed=run(*MADE, AGAIN_FROM_0))
+    diagnosis = diagnose(Runs([run(*events, **role)]), run_again)
+    assert "fm77" not in [each.mode for each in diagnosis.findings]
 
 
 # In one process

@@ -18,6 +18,7 @@ from ..observer.events import (
     Ended,
     ExamplesTaken,
     Frame,
+    GradientsApplied,
     Held,
     Owner,
     Part,
@@ -35,7 +36,6 @@ LAST_LINES = 4  # of the output
 SIZES = ast.Lt | ast.Gt | ast.LtE | ast.GtE
 NEAR = 2e-3  # the largest relative difference of two numbers that are taken for equal
 SMALL = 2e-6  # the same of two numbers near 0
-NEARER = 0.25  # of two distances, the smaller one in units of the other
 GENERATORS = {"default_rng", "Generator", "RandomState", "Random"}
 FLAGS = {"True", "False", "None"}
 LIST = re.compile(r"\d+: ")
@@ -64,7 +64,12 @@ class OtherExamples:
 def other_examples(
     run: Recording, whole: Recording, others: Sequence[Recording]
 ) -> OtherExamples | None:
-    """Returns what a restart takes a second time; or that it takes others, where all whole runs take the same."""
+    """Returns what a restart takes a second time; or that it takes others, where all whole runs take the same.
+
+    Updates are counted from the beginning of one training: a restart may begin with the next one, such as that of a fold.
+    """
+    if updates_at_start(run) == 0 or trains_alike_models(whole):
+        return None
     for taken in trained_on(run):
         theirs = sequences_like(taken, whole)
         first = taken.checksums[:ENOUGH]
@@ -75,21 +80,26 @@ def other_examples(
         same = [each.begins for each in theirs if each.checksums[: len(first)] == first]
         if same and same[0] < taken.begins:
             return OtherExamples(taken.location, taken.begins, same[0])
-        if any(is_repeated(each, others) for each in theirs):
+        # The batches of `fit` are parts for the replicas: on another number of devices they are others.
+        if taken.in_fit or any(is_repeated(each, others) for each in theirs):
             return OtherExamples(taken.location, taken.begins, None)
     return None
 
 
-def repeats_after(run: Recording) -> int:
-    """Returns the number of updates whose batches are those of all later ones, in the same order; 0 if others follow.
+def trains_alike_models(run: Recording) -> bool:
+    """Tells whether one line trains several models of the same shapes."""
+    trained = {(each.location, each.optimizer.trains) for each in run.of(GradientsApplied)}
+    shapes = [(line, tuple(run.shapes_of(numbers))) for line, numbers in trained]
+    return len(shapes) > len({*shapes})
 
-    The iterators that begin after as many updates of `fit` are of one epoch.
-    """
+
+def repeats_after(run: Recording) -> int:
+    """Returns the number of updates whose batches are those of all later ones, in the same order; 0 if others follow."""
     by_line: dict[Stack, list[object]] = {}
-    epochs: dict[int, list[object]] = {}
+    epochs: dict[int, object] = {}
     for each in trained_on(run):
         if each.in_fit:
-            epochs.setdefault(each.begins, []).append(each.checksums[:ENOUGH])
+            epochs[each.begins] = each.checksums[:ENOUGH]
         else:
             by_line.setdefault(each.location, []).extend(each.checksums)
     begins = sorted(epochs)
@@ -108,11 +118,20 @@ def period_of(items: Sequence[object], least: int) -> int:
 
 
 def trained_on(run: Recording) -> list[ExamplesTaken]:
-    """Returns the batches that were trained on: iterators of `evaluate` yield some, too, and no update follows from these."""
+    """Returns the batches that were trained on: iterators of `evaluate` yield some, too, and no update follows from these.
+
+    Of the iterators of `fit` that begin after as many updates the last one is trained on: others are read for the shapes alone,
+    or by the evaluation before.
+    """
     every, ended = run.of(ExamplesTaken), run.last(Ended)
     made = [each.steps for each in ended.optimizers] if ended else []
     last = max([*made, *(each.begins for each in every)], default=0)
-    return [each for each in every if not (each.in_fit and made) or last > each.begins]
+    of_fit = {each.begins: each for each in every if each.in_fit}
+    return [
+        each
+        for each in every
+        if not each.in_fit or (of_fit[each.begins] is each and not (made and each.begins == last))
+    ]
 
 
 def have_one_order(sequences: Sequence[ExamplesTaken]) -> bool:
@@ -154,9 +173,13 @@ def goes_on(taken: ExamplesTaken, theirs: Sequence[ExamplesTaken], devices: int)
 
 
 def places_in(other: ExamplesTaken, taken: ExamplesTaken, devices: int) -> Iterator[int]:
-    """Yields where in the whole run's batches those of a restart should be; in `fit` each replica's part is one."""
+    """Yields where in the whole run's batches those of a restart should be; in `fit` each replica's part is one.
+
+    The whole run may have begun them after the updates of another optimizer.
+    """
     parts = devices if taken.in_fit else 1
     yield (taken.begins - other.begins) * parts
+    yield taken.begins * parts
     if not taken.in_fit:
         yield other.batches - taken.batches
 
@@ -180,21 +203,15 @@ class Lost:
         return self.value.startswith("(")
 
 
-def lost_values(run: Recording, whole: Recording, ends_alike: bool) -> list[Lost]:
-    """Returns what a restart has lost, the likeliest first: what the whole run changes, and what differs then from it."""
-    at_start = lost_at_start(run, whole)
-    lost = lost_at_save(run, whole, ends_alike) if at_start is None else at_start
-    return sorted(lost, key=lambda each: (not each.is_reset, each.is_tensor))
+def lost_values(run: Recording, whole: Recording) -> list[Lost]:
+    """Returns what a restart has lost, the likeliest first: what the whole run changes, and what differs then from it.
 
-
-def lost_at_start(run: Recording, whole: Recording) -> list[Lost] | None:
-    """Returns what differs before the first step and is not set again until the next save; None if no such step is seen.
-
-    Where weights differ, much else may have been computed from them: only what has its first value is sure.
+    That is before its first step, and is not set again until the next save. Where weights differ, much else may have been
+    computed from them: only what has its first value is sure.
     """
     updates, state, rights = first_common(starts_of(run), starts_of(whole))
     if not rights:
-        return None
+        return []
     _, later, usual = first_common(states_of(run), states_of(whole))
     first, changed = starts_of(whole)[0][1], changed_values(whole)
     differ, known = differing(state, rights), every_state(whole)
@@ -211,7 +228,8 @@ def lost_at_start(run: Recording, whole: Recording) -> list[Lost] | None:
     apart = {*differ}.intersection(models)
     # Of several models, such as an average of weights and what it follows, one alone may be lost.
     is_sure = len(apart) < len(models) or not apart
-    return lost if is_sure else [each for each in lost if each.is_reset]
+    lost = lost if is_sure else [each for each in lost if each.is_reset]
+    return sorted(lost, key=lambda each: (not each.is_reset, each.is_tensor))
 
 
 def differing(state: State, rights: State) -> list[Key]:
@@ -224,33 +242,6 @@ def models_agree(state: State, rights: State) -> bool:
     return not any(OF_MODEL in state[key] for key in differing(state, rights))
 
 
-def lost_at_save(run: Recording, whole: Recording, ends_alike: bool) -> list[Lost]:
-    """Returns what differs at the first save: much may follow by then from what is lost.
-
-    Where weights differ, only what begins again from its first value is sure, and a variable that no
-    weight follows from. A number of Python that no weight follows from may be of this start alone, such as a mean that is shown.
-    If the same examples go on and nothing is random, a number that is computed from itself is near its first values only if it
-    was lost.
-    """
-    updates, state, rights = first_common(states_of(run), states_of(whole))
-    changed = changed_values(whole)
-    lost = [
-        Lost(key, updates, state[key], rights[key], begins_again(key, run, whole))
-        for key in differing(state, rights)
-        if key in changed and is_own(key, state[key])  # last, since it reads source code
-    ]
-    agree = not any(OF_MODEL in each.value for each in lost)
-    steady = not agree and is_steady(run, whole)
-    return [
-        each
-        for each in lost
-        if each.is_reset
-        or (each.is_tensor and (agree or ends_alike))
-        or (agree and not ends_alike)
-        or (steady and is_near_start(each, run, whole) and follows_from_itself(each.held))
-    ]
-
-
 def is_steady(run: Recording, whole: Recording) -> bool:
     """Tells whether the steps of a restart have the examples of the whole run, and draw nothing at random."""
     parts = [each.part for one in (run, whole) for each in one.of(PartUsed)]
@@ -260,23 +251,25 @@ def is_steady(run: Recording, whole: Recording) -> bool:
     )
 
 
-def is_near_start(lost: Lost, run: Recording, whole: Recording) -> bool:
-    """Tells whether a number is much nearer to what the whole run had as many updates after its own start."""
-    first = dict(states_of(whole)).get(lost.updates - updates_at_start(run), {}).get(lost.held, "")
-    if not all(map(NUMBER.fullmatch, (lost.value, lost.right, first))):
-        return False
-    value, right, begun = map(float, (lost.value, lost.right, first))
-    return abs(value - begun) < NEARER * abs(value - right)
-
-
 def is_carried_on(run: Recording, held: Key, value: str, known: States) -> bool:
     """Tells whether a program goes on with a value: not with the arrays of a batch, or the time, which each start gets anew."""
-    if OF_MODEL in value or follows_from_itself(held):
+    if OF_MODEL in value or follows_from_itself(held) or is_copy_of_model(value, known):
         return True
     if not value.startswith("("):
         return any(are_alike(value, state.get(held, "")) for _, state in known)
     made = {frame[:2] for frame in made_at(held)}
     return any(made & {frame[:2] for frame in each.location[:1]} for each in run.of(VariableMade))
+
+
+def is_copy_of_model(value: str, known: States) -> bool:
+    """Tells whether a list of arrays is what a model's variables were once."""
+    copied = value.replace(" and ", OF_MODEL + " ")
+    return OF_MODEL in copied and any(
+        are_alike(copied, other)
+        for _, state in known
+        for other in state.values()
+        if OF_MODEL in other
+    )
 
 
 def stays(held: Key, value: str, later: str) -> bool:
@@ -310,7 +303,7 @@ def kept_values(runs: Sequence[Recording]) -> set[Key]:
 
 def alike_at_first_save(run: Recording, whole: Recording) -> set[Key]:
     _, state, rights = first_common(starts_of(run), starts_of(whole))
-    if not rights:
+    if not state:
         _, state, rights = first_common(states_of(run), states_of(whole))
     common = changed_values(whole) & state.keys()
     return {key for key in common if are_alike(state[key], rights.get(key, ""))}
@@ -370,13 +363,13 @@ def prints_otherwise(
 
 
 def is_value_of(key: Key, run: Recording, number: str) -> bool:
-    """Tells whether a number is one that a value has had in a run, or one beside these: it may be printed between saves."""
-    known = [state.get(key, "") for _, state in every_state(run)]
-    numbers = [float(each) for each in known if NUMBER.fullmatch(each)]
-    values = sorted(filter(math.isfinite, numbers))
-    step = max((after - before for before, after in itertools.pairwise(values)), default=0.0)
-    step = max(step, 1.0)
-    return bool(values) and values[0] - step <= float(number) <= values[-1] + step
+    """Tells whether a number is one that a value has had in a run; a count may be printed between saves, too."""
+    known = [state[key] for _, state in every_state(run) if key in state]
+    if not known or not all(map(is_count, known)):
+        return any(are_alike(number, value) for value in known)
+    values = sorted(map(int, known))
+    step = max([1, *(after - before for before, after in itertools.pairwise(values))])
+    return is_count(number) and values[0] - step <= int(number) <= values[-1] + step
 
 
 def lines_of(run: Recording) -> list[str]:
@@ -437,21 +430,27 @@ def counts_in_loop(held: Key) -> bool:
 
 def assignments_of(held: Key) -> list[Assigning]:
     """Returns what gives a name of a class, a function or a module its value; an attribute may get it elsewhere, too."""
-    path, holder, name = plain(held)
-    own = {
+    own, name = nodes_of_holder(held), plain(held)[2]
+    given = [each for each in nodes_of_file(held[0], Assigning) if name in named(each)]
+    of_objects = [*filter(is_of_object, given)]
+    if not own.intersection(of_objects):
+        return [each for each in given if each in own]
+    return sorted(of_objects, key=lambda each: each not in own)
+
+
+def nodes_of_holder(held: Key) -> set[ast.AST]:
+    """Returns the nodes of the class or the function that has a name, or of the module."""
+    path, holder, _ = held
+    return {
         inner
         for node in nodes_of_file(path)
         if not holder or getattr(node, "name", None) == holder.rpartition(".")[2]
         for inner in nodes_under(node)
     }
-    given = [each for each in nodes_of_file(path, Assigning) if name in named(each)]
-    here = [each for each in given if each in own]
-    of_objects = [
-        each for each in given if any(isinstance(part, ast.Attribute) for part in targets_in(each))
-    ]
-    if not own.intersection(of_objects):
-        return here
-    return sorted(of_objects, key=lambda each: each not in own)
+
+
+def is_of_object(assignment: Assigning) -> bool:
+    return any(isinstance(part, ast.Attribute) for part in targets_in(assignment))
 
 
 def named(assignment: Assigning) -> list[str]:
@@ -473,54 +472,27 @@ def is_best_value(lost: Lost) -> bool:
 
 
 def is_compared(held: Key) -> bool:
+    """Tells whether the program compares a value: an attribute anywhere, another name where it is one."""
     path, _, name = plain(held)
+    everywhere = any(map(is_of_object, assignments_of(held)))
     return any(
         isinstance(node.ops[0], SIZES)
         and name in map(name_of, ast.walk(node))
         and not any(isinstance(side, ast.Constant) for side in (node.left, *node.comparators))
         for node in nodes_of_file(path, ast.Compare)
+        if everywhere or node in nodes_of_holder(held)
     )
 
 
 def is_own(key: Key, value: str) -> bool:
-    """Tells whether the program itself keeps a value that goes on: no flag, and no list of what has happened."""
+    """Tells whether the program keeps a value that goes on: no flag, no list of what has happened, and nothing of Keras."""
     is_kept = bool(key[0]) and not LIST.match(value) and value not in FLAGS
-    return is_kept and not counts_in_loop(key)
-
-
-def begins_again(key: Key, run: Recording, whole: Recording) -> bool:
-    """Tells whether a restart has what the whole run had as many updates after its own start.
-
-    Once may be by chance, unless a value never comes back.
-    """
-    begun, usual = updates_at_start(run), dict(states_of(whole))
-    pairs = [
-        (state[key], usual[updates - begun][key])
-        for updates, state in states_of(run)
-        if key in state and key in usual.get(updates - begun, {})
-    ]
-    values = [state[key] for state in usual.values() if key in state]
-    if is_generator(key):
-        is_possible = True
-    elif all(is_count(value) for value in values):
-        is_possible = [*map(int, values)] == sorted(map(int, values))  # others count in an epoch
-    else:
-        is_possible = not repeats_examples(run, whole)  # from which it may be computed
-    is_clear = len(pairs) > 1 or len({*values}) == len(values)
-    return bool(pairs) and is_possible and is_clear and all(are_alike(*pair) for pair in pairs)
+    is_given = bool(made_at(key)) or not nodes_of_file(key[0])
+    return is_kept and is_given and not counts_in_loop(key)
 
 
 def is_count(value: str) -> bool:
     return value.removeprefix("-").isdecimal()
-
-
-def repeats_examples(run: Recording, whole: Recording) -> bool:
-    """Tells whether a restart takes the examples with which the whole run began, for whatever reason."""
-    return any(
-        each.checksums[:ENOUGH] == taken.checksums[:ENOUGH]
-        for taken in run.of(ExamplesTaken)
-        for each in sequences_like(taken, whole)
-    )
 
 
 def updates_at_start(run: Recording) -> int:

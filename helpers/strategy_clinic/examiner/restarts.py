@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -73,6 +74,7 @@ SAME_RATE = 1e-6  # relative
 LONGEST_MESSAGE = 200
 LONGEST_VALUE = 60
 AMID_DATA = "the examples of an iterator that goes on after a save"
+GENERATOR, OF_NUMPY = re.compile(r"generator \d+ of numpy.random"), "generators of numpy.random"
 WHOLE_FILES = (
     "Write each save to a new name, and give it its own name with os.replace when it is complete; CheckpointManager does so, "
     "and BackupAndRestore of Keras 3 keeps the last save but one with double_checkpoint=True."
@@ -158,7 +160,7 @@ def lost(mode: str, holder: Holder) -> Rule:
 
 def lost_value(run: Recording, whole: Recording, others: Sequence[Recording]) -> Iterator[Loss]:
     """Yields the likeliest of the values of Python that a restart has lost."""
-    values = without_unstable(lost_values(run, whole, not other_end(run, whole)), others)
+    values = without_unstable(lost_values(run, whole), others)
     if values and has_consequence(run, whole, values, others):
         yield loss_of_value(run, values[0])
 
@@ -277,7 +279,7 @@ def loss_of_value(run: Recording, lost: Lost) -> Loss:
     reason = "begins again" if lost.is_reset else reason
     message = Text(
         place,
-        *((" of ", Location(made)) if beside else ()),
+        *((" of ", Location(made)) if beside and made else ()),
         f" {reason}: after {lost.updates} updates it is {shortened(lost.value)} where a restart goes on, "
         f"and {shortened(lost.right)} in the run that was never stopped",
     )
@@ -527,8 +529,8 @@ def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
 
 
 def begun_again(run: Recording, whole: Recording) -> str:
-    drawn = draws(run, whole)
-    return f"; these are drawn anew: {', '.join(drawn)}" if drawn else ""
+    drawn = [GENERATOR.sub(OF_NUMPY, each) for each in draws(run, whole)]
+    return f"; these are drawn anew: {', '.join(dict.fromkeys(drawn))}" if drawn else ""
 
 
 def makes_all_steps_again(run: Recording, whole: Recording) -> bool:

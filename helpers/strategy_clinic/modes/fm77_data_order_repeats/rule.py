@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...examiner.after_restart import (
+    ENOUGH,
     has_consequence,
+    is_count,
     is_generator,
     lost_values,
     made_at,
@@ -21,8 +23,8 @@ from ...examiner.recording import Recording, Role
 from ...examiner.restarts import finding, is_only_order, other_end, resumed, steps_at_end
 from ...examiner.rule import Answers, Runs, Steps, observed, rule, rule_of_runs
 from ...observer.events import (
+    EpochsLeftOut,
     ExamplesSkipped,
-    ExamplesTaken,
     GradientsApplied,
     Loaded,
     OrderDrawn,
@@ -61,22 +63,28 @@ def order_begins_again(runs: Runs) -> Steps:
     """Checks whether training goes on after a restart with other examples than the whole run has then."""
     others = [each for each in runs.recordings if each.role is Role.COMPARED]
     for run, whole in resumed(runs.recordings):
-        values = [each for each in lost_values(run, whole, False) if each.is_reset]
+        other = other_examples(run, whole, others)
+        if not other or run.of(EpochsLeftOut):  # which takes the examples with it, and is fm69
+            continue
+        values = [each for each in lost_values(run, whole) if each.is_reset]
         generators = [each.held for each in values if is_generator(each.held)]
         counters = [each for each in values if each.held not in generators]
+        begins = "training"
+        drawn = made_at(generators[0]) if generators else order_chosen(run, other.location)
         if counters and has_consequence(run, whole, counters, others):
-            continue  # one that begins again, such as that of epochs, takes the examples with it
-        other = other_examples(run, whole, others)
-        if other and (yield from chooses_order(run)):
-            which = "other examples than in the run that was never stopped"
-            if other.taken is not None:
-                which = (
-                    f"the examples that were taken after {other.taken}: their order begins again"
-                )
-            message = f"training goes on after {other.updates} updates with {which}"
-            drawn = made_at(generators[0]) if generators else order_chosen(run, other.location)
-            yield finding(run, drawn, message, FIX, mode=MODE)
-            return
+            lost = counters[0]
+            if other.taken is None or not is_count(lost.value):
+                continue  # the examples may follow from it in another way
+            drawn = made_at(lost.held)
+            begins = f"{lost.held[2]} begins again with {lost.value} and not with {lost.right}, so that training"
+        if not (yield from chooses_order(run)):
+            continue
+        which = "other examples than in the run that was never stopped"
+        if other.taken is not None:
+            which = f"the examples that were taken after {other.taken}: their order begins again"
+        message = f"{begins} goes on after {other.updates} updates with {which}"
+        yield finding(run, drawn, message, FIX, mode=MODE)
+        return
 
 
 @rule_of_runs(MODE, explains_divergence=False)
@@ -122,7 +130,12 @@ def chooses_order(run: Recording) -> Answers[bool]:
     """Tells whether the program has a seed for the order: without one, each start of the program draws another order."""
     words = "with other random numbers where it chooses no seed"
     again = yield FollowUp(run, OtherSeed(), words)
-    return again is not None and again.of(ExamplesTaken) == run.of(ExamplesTaken)
+    return again is not None and orders_in(again) == orders_in(run)
+
+
+def orders_in(run: Recording) -> list[tuple[object, ...]]:
+    """Returns the first batches of what was trained on; how many more a dataset reads ahead is by chance."""
+    return [(each.location, each.begins, each.checksums[:ENOUGH]) for each in trained_on(run)]
 
 
 def order_chosen(run: Recording, step: Stack) -> Stack:
