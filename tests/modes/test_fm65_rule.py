@@ -51,6 +51,17 @@ def test_weights_that_the_save_had_left_out(keras):
     assert judged(WITHOUT, KEPT, restored(1, 2), CALLED, keras=keras) == [("fm65", 7)]
 
 
+def test_weights_that_are_trained_on_with_what_was_filled():
+    trained = updated(trains=(11, 12)), *restored_from_itself(12)
+    assert judged(WITHOUT, KEPT, CALLED, *trained) == [("fm65", 7)]
+    assert judged(SMALLER, KEPT, CALLED, *trained) == []
+
+
+def restored_from_itself(number):
+    """A file that was made of these variables since cannot bring back what the load has left out."""
+    return saved(held=[number], path="ck-2"), restored(number)
+
+
 def test_weights_that_only_an_optimizer_had_saved():
     """With an optimizer, the file has them among what this trains, where the restored model does not look."""
     assert judged(saved(held=[1, 2], **FILE), KEPT, CALLED) == [("fm65", 7)]

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from ..observer.events import (
     CheckpointRestored,
+    GradientsApplied,
     Loaded,
     ModelCalled,
     ModelUsed,
@@ -35,27 +36,41 @@ def loads_with_kept(recording: Recording) -> list[VariablesKept]:
 
 
 def is_filled_later(recording: Recording, load: VariablesKept) -> bool:
-    """Tells whether something else sets the variables afterwards: another load, or the program itself."""
+    """Tells whether something else sets the variables afterwards: the program, or a file that it has not made of them since."""
     kept = set(load.fitting or load.kept)
+    own = {
+        recording.absolute(save.path)
+        for save in recording.of(Saved, after=load)
+        if kept & {*save.variables}
+    }
     after = recording.of(VariablesKept, after=load)[1:]
     still = {number for each in after for number in each.kept}
-    loads = [each for each in recording.of(Loaded, after=load) if kept & set(each.variables)]
-    restores = [each for each in recording.of(CheckpointRestored, after=load) if each.path]
-    restored = [each for each in restores if kept & set(each.variables)]
+    filled = [(each.path, each.variables) for each in recording.of(Loaded, after=load)]
+    restores = recording.of(CheckpointRestored, after=load)
+    filled += [(each.path, each.variables) for each in restores if each.path]
+    filling = [
+        path
+        for path, numbers in filled
+        if kept & {*numbers} and recording.absolute(path) not in own
+    ]
     writes = [
         each
         for each in recording.of(VariableWritten, after=load)
-        if each.number in kept and each.writer in (Owner.USER, Owner.LAYER, Owner.CHECKPOINT)
+        if each.number in kept and each.writer in (Owner.USER, Owner.LAYER)
     ]
-    return bool(loads or restored) and not kept <= still or bool(writes)
+    return bool(filling) and not kept <= still or bool(writes)
 
 
 def is_used_as_made(recording: Recording, load: VariablesKept) -> bool:
     """Tells whether the file has nothing for weights that are read or called afterwards, and that nothing trains or writes.
 
-    A new head, which is trained after the load, is no such weight.
+    A new head, which is trained after the load, is no such weight: the saved model had none like it, or it is trained alone.
     """
-    weights = kept_weights(recording, load) - recording.trained - recording.written
+    weights, filled = kept_weights(recording, load), filled_weights(recording, load)
+    if save_without(recording, load) is None:
+        weights -= recording.trained | recording.written
+    trained = [{*each.optimizer.trains} for each in recording.of(GradientsApplied, after=load)]
+    weights = weights.difference(*(each for each in trained if not each & filled))
     used = {each.number for each in recording.of(VariableRead, after=load)}
     used |= {n for call in recording.of(ModelCalled, after=load) for n in call.variables}
     used |= {n for use in recording.of(ModelUsed, after=load) for n in use.variables}
