@@ -9,6 +9,7 @@ from recorded import (
     OTHER,
     ended,
     found,
+    loaded,
     modes,
     run,
     stack,
@@ -24,6 +25,14 @@ def test_replicas_that_write_to_a_variable_outside_the_scope():
     (finding,) = found(run(MINE, written(), written()))
     assert (finding.mode, finding.line) == ("fm23", 7)
     assert str(finding.proof) == "observed on 2 devices: 2 replicas wrote to it at line 20"
+
+
+@pytest.mark.parametrize("function, expected", [("load", []), ("restore", [("fm23", 7)])])
+def test_what_a_load_outside_the_scope_has_made(function, expected):
+    """A restore fills what was there before."""
+    load = loaded(function=function, variables=(1,), undistributed=(1,))
+    found_modes = modes(run(MINE, load, written()))
+    assert [each for each in found_modes if each[0] == "fm23"] == expected
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,14 @@ def test_how_many_variables_differ():
     assert str(finding.message).endswith("on each of 2 replicas")
 
 
+def test_what_is_trained_by_what_all_replicas_write_is_another_mode():
+    apart = ended(diverged_copies=diverged(0.2))
+    outside, writes = variable(5), written(number=5)
+    events = MIRRORED, outside, writes, apart
+    assert modes(run(*events)) == [("fm23", 7), ("fm38", 7)]
+    assert modes(run(*events, updated(trains=(1,)))) == [("fm23", 7)]
+
+
 def test_replicas_that_agree():
     assert modes(run(MIRRORED, ended(diverged_copies=diverged(1e-7)))) == []
 

@@ -16,15 +16,18 @@ from ...examiner.blame import (
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
-from ...observer.events import Frame
+from ...observer.events import Frame, Loaded
 
 OF_PART = {*SUMS, "count_nonzero", "shape", "size"}  # over the part of a replica
 
 
 @rule("fm23")
 def written_by_replicas(recording: Recording) -> Iterator[Finding]:
+    # What a load outside the scope has made is fm25.
+    loads = [load for load in recording.of(Loaded) if load.function == "load"]
+    loaded = {number for load in loads for number in load.undistributed}
     for number, write in recording.written_outside.items():
-        if any(map(adds_part, write.location[:1])):
+        if number in loaded or any(map(adds_part, write.location[:1])):
             continue
         yield observed(
             "fm23",

@@ -69,8 +69,10 @@ RAISED_IN = re.compile(r'File "([^"]+)", line \d+')
 @rule("fm38")
 def replicas_differ(recording: Recording) -> Iterator[Finding]:
     when, diverged = last_difference(recording)
-    # Weights that an optimizer outside the scope trains differ, too: that is fm23.
+    # Weights that an optimizer outside the scope trains differ, too, or a program by what all replicas write: that is fm23.
     explained = {n for update in recording.shared_slots.values() for n in update.optimizer.trains}
+    if recording.written_outside:
+        explained |= recording.trained
     fitted = fitted_only(recording)
     if state_of_schedule(recording):  # that is fm07
         explained |= fitted
