@@ -24,6 +24,12 @@ def test_a_model_that_is_made_again_and_never_trained():
     assert judged(*LATER, counted()) == [("fm70", 20)]
 
 
+def test_one_of_several_later_models_is_loaded():
+    third = variable(21), variable(24, location=OPTIMIZER, maker=Owner.OPTIMIZER)
+    assert judged(*LATER, *third, loaded(variables=(21,)), counted()) == [("fm70", 20)]
+    assert judged(*LATER, *third, loaded(variables=(11, 21)), counted()) == []
+
+
 RIGHT = {
     "each is trained": [*LATER, updated(trains=(11,), variables=(14,)), counted()],
     "steps outside of graphs": [*LATER, counted(0)],

@@ -22,7 +22,7 @@ from ...observer.events import (
 def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
     """Checks for a model and an optimizer that were made again, at the same lines, and of which neither is used to train.
 
-    What is loaded, or written by the program, may be made for that alone.
+    What is loaded, or written by the program, may be made for that alone: one of several later ones has to be neither.
     """
     whole = run.role in (Role.WATCHED, Role.COMPARED) and run.finished
     if not whole or not any(each.graph_calls for each in run.of(StepsCounted)):
@@ -36,7 +36,9 @@ def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
         classes = classes_around(first.location)
         weights = again(run, made, Owner.LAYER, first.optimizer.trains, classes, used)
         slots = again(run, made, Owner.OPTIMIZER, first.optimizer.variables, classes, used)
-        if weights and slots and not filled & {each.number for each in weights}:
+        unfilled = {each.location[:1] for each in weights if each.number not in filled}
+        places = {run.location_of(number)[:1] for number in first.optimizer.trains}
+        if slots and weights and places <= unfilled:
             yield observed(
                 "fm70",
                 run,
