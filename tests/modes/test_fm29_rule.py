@@ -159,6 +159,23 @@ def test_another_optimizer_is_another_training(new):
     assert modes(run(saved(optimizers=(kept,)), loaded(), again)) == []
 
 
+def notes(*events):
+    return diagnose(Runs([run(*events)]), lambda _: None).notes
+
+
+def test_another_rate_is_noted():
+    """It may be lowered for the rest of the training, or chosen for another one."""
+    kept = saved(optimizers=(state(),)), loaded()
+    slower = updated(trains=(2,), steps=0, learning_rate="0.01")
+    (loads,) = notes(*kept, slower)
+    (compiles,) = notes(replaced(learning_rate="0.01"), NEW_STEPS)
+    for note, line in ((loads, 20), (compiles, 7)):
+        assert "Adam had trained to step 3 are trained on by a new optimizer" in note
+        assert f"(line {line})" in note and note.endswith("its moments are lost (fm29)")
+    assert not notes(*kept, replace(slower, optimizer=state(kind="SGD", trains=(2,), steps=0)))
+    assert not notes(replaced(learning_rate="0.01", continues=False), NEW_STEPS)
+
+
 def test_weights_that_were_loaded_on_no_line_or_are_not_trained():
     again = updated(trains=(2,), steps=0)
     assert modes(run(saved(optimizers=(state(),)), loaded(location=()), again)) == []

@@ -53,6 +53,42 @@ CHOSEN = LearningRateWritten((Frame("/program/train.py", 5, "main"),), number=8,
 BEFORE, LOADED = saved(path="ck-1", held=(2, 8)), loaded(variables=(2, 8), location=LINE)
 
 
+COPIED_AT = (Frame("/program/train.py", 6, "main"),)
+COPIED = [written(number=n, location=COPIED_AT, writer=Owner.OPTIMIZER) for n in (7, 8, 9)]
+OVER = LearningRateWritten(COPIED_AT, number=8, value=0.25)
+
+
+def test_a_rate_that_is_set_before_the_optimizer_gets_the_values_of_another_one():
+    (finding,) = found(run(CHOSEN, OVER, *COPIED, next_step(OLD)))
+    assert (finding.mode, finding.line) == ("fm46", 5)
+    assert str(finding.message).endswith("of another one, which replace 0.05")
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [OVER, *COPIED, CHOSEN, next_step(NEW)],
+        [CHOSEN, next_step(NEW), OVER, *COPIED, next_step(OLD)],
+        [CHOSEN, OVER, next_step(OLD)],
+        [CHOSEN, OVER, *(replace(e, writer=Owner.CHECKPOINT) for e in COPIED), next_step(OLD)],
+        [CHOSEN, replace(OVER, value=0.05), *COPIED, next_step(NEW)],
+        [CHOSEN, next_step(OLD), OVER, *COPIED],
+        [CHOSEN, OVER, *COPIED],
+    ],
+    ids=[
+        "set after the copy",
+        "used before the copy",
+        "only the rate is set",
+        "a restore",
+        "the same rate",
+        "as training writes",
+        "not trained on",
+    ],
+)
+def test_a_rate_that_is_set_and_used(events):
+    assert modes(run(*events)) == []
+
+
 def test_a_rate_that_is_set_just_before_the_restore():
     assert modes(run(BEFORE, CHOSEN, LOADED, replaced())) == [("fm46", 5)]
 

@@ -15,11 +15,11 @@ from ...examiner.blame import (
     nodes_under,
     statement_at,
 )
-from ...examiner.findings import Finding, Location, Text
+from ...examiner.findings import Finding, Location, Note, Text
 from ...examiner.history import first_updates, loads_of, saves_to, updates_of
 from ...examiner.printed import program_files
 from ...examiner.recording import Recording
-from ...examiner.rule import observed, rule
+from ...examiner.rule import Steps, observed, rule
 from ...observer.events import (
     CheckpointRestored,
     Ended,
@@ -41,7 +41,8 @@ COUNT_AND_RATE = 2  # variables of an optimizer that remembers no gradients
 
 
 @rule("fm29", explains_divergence=False, after_end=True)
-def optimizer_lost(recording: Recording) -> Iterator[Finding]:
+def optimizer_lost(recording: Recording) -> Steps:
+    """Checks for the first update of what was loaded. With another rate it may be a training of its own: that is a note."""
     for update in recording.of(GradientsApplied):
         new = update.optimizer
         if not is_new(recording, update):
@@ -52,36 +53,41 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
                 each
                 for save in recording.saves(load.path, until=update)
                 for each in save.optimizers
-                if each.steps and is_like(recording, each, update)
+                if each.steps and is_same_kind(each, update.optimizer)
             ]
             if not old or not load.location or is_meant(recording, load, update):
                 continue
             made_at = recording.location_of(min(new.variables, default=0)) or update.location
+            alike = [each for each in old if has_expected_rate(recording, each, update)]
+            if not alike:
+                yield note_of(old[-1], made_at)
+                continue
             message = Text(
                 "the weights were loaded without their optimizer",
                 *((" of ", Location(made_at)) if made_at else ()),
-                f", which was at step {old[-1].steps}",
+                f", which was at step {alike[-1].steps}",
             )
-            proof = f"the next update is step {new.steps} of a new {old[-1].kind}"
+            proof = f"the next update is step {new.steps} of a new {alike[-1].kind}"
             blamed = line_to_blame(recording, load, new, made_at)
             yield observed("fm29", recording, blamed, message, proof)
 
 
 @rule("fm29", after_end=True)
-def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
+def optimizer_replaced(recording: Recording) -> Steps:
     for replaced in recording.of(OptimizerReplaced):
         old = replaced.before
         rates = {old.learning_rate, *rates_begun(recording, old.kind, replaced)}
-        same = old.kind == replaced.kind and replaced.learning_rate in rates
-        remembers = len(old.variables) > COUNT_AND_RATE
+        remembers = old.kind == replaced.kind and len(old.variables) > COUNT_AND_RATE
         updates = updates_of(recording, replaced.variables, after=replaced)
         begins = any(not update.optimizer.steps for update in updates)
-        if same and remembers and replaced.continues and replaced.location and begins:
-            message = f"compiled again: the optimizer, which was at step {old.steps}, is replaced by a new one"
-            proof = (
-                f"the next update is step 0 of a new {old.kind}, with the same loss and variables"
-            )
-            yield observed("fm29", recording, replaced.location, message, proof)
+        if not (remembers and replaced.continues and replaced.location and begins):
+            continue
+        if replaced.learning_rate not in rates:
+            yield note_of(old, replaced.location)
+            continue
+        message = f"compiled again: the optimizer, which was at step {old.steps}, is replaced by a new one"
+        proof = f"the next update is step 0 of a new {old.kind}, with the same loss and variables"
+        yield observed("fm29", recording, replaced.location, message, proof)
 
 
 @rule("fm29", explains_divergence=False, after_end=True)
@@ -139,16 +145,22 @@ def copied_to(recording: Recording, update: GradientsApplied) -> set[int]:
 # Whether it is the same training
 
 
-def is_like(recording: Recording, old: OptimizerState, update: GradientsApplied) -> bool:
-    """Tells whether an optimizer goes on with the same training; with another number of variables, it is another one.
+def note_of(old: OptimizerState, made_at: Stack) -> Note:
+    return Note(
+        f"weights that {old.kind} had trained to step {old.steps} are trained on by a new optimizer with another learning rate "
+        f"({Location(made_at)}): if this training is to go on, set the rate of the one before, since its moments are lost (fm29)"
+    )
+
+
+def has_expected_rate(recording: Recording, old: OptimizerState, update: GradientsApplied) -> bool:
+    """Tells whether an optimizer begins at the rate of the one before.
 
     After a restart it may begin at the rate at which the whole run began, and which the program has lowered since; or at
     one that the program sets before each step.
     """
     new = update.optimizer
     rates = {old.learning_rate, *rates_begun(recording.whole, old.kind)}
-    is_expected = new.learning_rate in rates or is_rate_set(recording, update)
-    return is_same_kind(old, new) and is_expected
+    return new.learning_rate in rates or is_rate_set(recording, update)
 
 
 def is_same_kind(old: OptimizerState, new: OptimizerState) -> bool:

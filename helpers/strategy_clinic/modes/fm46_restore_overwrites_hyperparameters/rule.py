@@ -1,6 +1,7 @@
 """Checks fm46: a restore replaces a learning rate that was chosen, or the program writes back one that it read before."""
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from ...examiner.recording import Recording
 from ...examiner.restarts import Holder, lost, same_rate
 from ...examiner.rule import line_of, observed, rule
 from ...observer.events import (
+    GradientsApplied,
     LearningRateRead,
     LearningRateRestored,
     LearningRateWritten,
@@ -71,6 +73,34 @@ def rate_before_restore(recording: Recording) -> Iterator[Finding]:
             proof = f"{saves[-1].path} was saved with {restored.after:.4g}, and is restored at "
             place = line_of(restored.location, "a callback")
             yield observed("fm46", recording, early[-1].location, message, proof, place)
+
+
+@rule("fm46", explains_divergence=False)
+def rate_before_copy(recording: Recording) -> Iterator[Finding]:
+    """Checks whether a line gives an optimizer all that another one has, and so replaces a rate that no update has used."""
+    writes = recording.of(LearningRateWritten)
+    for early, late in itertools.combinations(writes, 2):
+        updates = updates_by(recording, [late.number])
+        is_used = any(recording.is_before(each, late) for each in updates)
+        if early.number != late.number or same_rate(early.value, late.value) or is_used:
+            continue
+        if updates and early.location and is_copied(recording, late, updates[0]):
+            message = "the learning rate is set before the optimizer gets all values of another one"
+            message += f", which replace {early.value:.4g}"
+            place = line_of(late.location, "a callback")
+            proof = f"{late.value:.4g} was written with all other values at "
+            yield observed("fm46", recording, early.location, message, proof, place)
+            return
+
+
+def is_copied(recording: Recording, write: LearningRateWritten, update: GradientsApplied) -> bool:
+    """Tells whether a line writes all variables of an optimizer before its first update, and is no restore."""
+    there = [
+        each.number
+        for each in recording.of(VariableWritten, until=update)
+        if each.location == write.location and each.writer is not Owner.CHECKPOINT
+    ]
+    return len(there) > 1 and {*update.optimizer.variables} <= {*there}
 
 
 @rule("fm46", explains_divergence=False)
