@@ -96,9 +96,10 @@ def test_a_variable_that_is_rightly_left_out(events):
 ATTRIBUTE = saved(left=[omitted(trained=True, attribute=True)], kind=SaveKind.MODEL)
 
 
-def test_an_attribute_of_the_model_that_keras_does_not_save():
-    (finding,) = found(run(MINE, TOGETHER, ATTRIBUTE))
-    assert (finding.mode, finding.line) == ("fm05", 7)
+@pytest.mark.parametrize("keras, mode", [(3, "fm66"), (2, "fm05")])
+def test_an_attribute_of_the_model_that_keras_does_not_save(keras, mode):
+    (finding,) = found(run(MINE, TOGETHER, ATTRIBUTE, keras=keras))
+    assert (finding.mode, finding.line) == (mode, 7)
     assert "is in no file that Keras saved" in str(finding.message)
 
 
@@ -225,6 +226,14 @@ def test_what_is_made_again_after_loading_gets_the_value():
     assert given(*LOADING, AGAIN, READ) == [3]
     assert given(*LOADING, AGAIN, written(number=1), READ) == [3]
     assert given(*LOADING[:2], AGAIN, loaded(), READ) == [3]
+
+
+@pytest.mark.parametrize("load_at, expected", [(OTHER, [3]), (stack("train.py", 33), [])])
+def test_what_a_load_makes_may_be_read_in_it(load_at, expected):
+    again = replace(AGAIN, location=(*AGAIN.location, *OTHER))
+    first = replace(LOADING[0], location=(*LOADING[0].location, *OTHER))
+    load = loaded(location=load_at)
+    assert given(first, *LOADING[1:-1], again, READ, load) == expected
 
 
 @pytest.mark.parametrize(

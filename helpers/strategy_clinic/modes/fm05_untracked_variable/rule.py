@@ -97,8 +97,12 @@ def untracked_in(
             is_given = recording.maker_of(omitted.number) is Owner.USER
             holder = contents_of(recording, save.made_at) if is_given else ()
             of_line = Text(" of ", Location(made)) if holder else Text()
+            # A file of Keras lacks a variable that a layer keeps beside those that it knows.
+            in_layer = (
+                save.kind is SaveKind.MODEL and omitted.attribute and recording.keras_used != 2
+            )
             yield observed(
-                "fm05",
+                "fm66" if in_layer else "fm05",
                 recording,
                 holder or made,
                 Text(name, *of_line, f" is in no {kind_of(save)}, and ", *reason),
@@ -517,7 +521,10 @@ def is_like(made: VariableMade, old: VariableMade) -> bool:
 
 
 def is_read_first(recording: Recording, number: int, load: Loaded) -> bool:
-    reads = [event for event in recording.of(VariableRead, after=load) if event.number == number]
+    # What a load makes may be read in it, when the loaded model is put together.
+    made = recording.variable(number)
+    since = made if made and {*load.location[:1]} & {*made.location} else load
+    reads = [event for event in recording.of(VariableRead, after=since) if event.number == number]
     writes = [
         event for event in recording.of(VariableWritten, after=load) if event.number == number
     ]
