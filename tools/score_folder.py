@@ -56,7 +56,7 @@ NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|\bnan\b|\binf\b")
 ALIKE = 2e-3  # the largest relative difference of two numbers that are printed alike
 SMALLEST = 0.05  # below which the difference counts as if the number was this large
 # Modes that were split after the faults had been named: what was the one is this one now, too.
-SPLIT = {"fm05": ["fm65"], "fm54": ["fm77"]}
+SPLIT = {"fm05": ["fm65", "fm66"], "fm54": ["fm77"]}
 
 
 @dataclass(frozen=True)
