@@ -405,6 +405,26 @@ def test_what_is_printed_where_a_restart_takes_other_examples(one, other, follow
     assert has_consequence(again, whole, lost_values(again, whole)) is follows
 
 
+@pytest.mark.parametrize(
+    "one, other, follows",
+    [
+        ("mean 0.52", "mean 0.46", False),
+        ("mean 0.52, loss 0.91", "mean 0.46, loss 0.85", True),
+        ("loss 0.11", "loss 0.15", True),
+    ],
+    ids=["between two saves", "and another number", "another number"],
+)
+def test_what_is_printed_of_a_mean_that_begins_again(one, other, follows):
+    """Its first value stands for none, and is near no number that is printed."""
+    same = taken(0, 7, 8, 5, 6)
+    usual = start(0, mean="-1e+09"), state(2, mean="0.5"), start(2), state(4, mean="0.4")
+    again = start(2, mean="-1e+09"), state(4, mean="0.6"), state(6, mean="0.5")
+    whole = run(same, *usual, output=f"epoch 1\n{other}")
+    run_again = restarted(*again, output=f"epoch 1\n{one}")
+    lost = [Lost(("/program/train.py", "Job", "mean"), 2, "-1e+09", "0.5", True)]
+    assert has_consequence(run_again, whole, lost) is follows
+
+
 def test_a_value_without_a_limit_explains_no_number():
     same = taken(0, 7, 8, 5, 6)
     states = start(0, best="inf"), state(2, best="0.5"), start(2)

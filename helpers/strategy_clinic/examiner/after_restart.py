@@ -363,13 +363,19 @@ def prints_otherwise(
 
 
 def is_value_of(key: Key, run: Recording, number: str) -> bool:
-    """Tells whether a number is one that a value has had in a run; a count may be printed between saves, too."""
+    """Tells whether a number is one that a value has had in a run, or one beside these: it may be printed between saves.
+
+    A count is a whole number, and the first of other values may stand for none, such as -1e9.
+    """
     known = [state[key] for _, state in every_state(run) if key in state]
-    if not known or not all(map(is_count, known)):
-        return any(are_alike(number, value) for value in known)
-    values = sorted(map(int, known))
-    step = max([1, *(after - before for before, after in itertools.pairwise(values))])
-    return is_count(number) and values[0] - step <= int(number) <= values[-1] + step
+    counts = bool(known) and all(map(is_count, known))
+    first = [state.get(key) for _, state in starts_of(run)[:1]]
+    later = known if counts else [each for each in known if each not in first] or known
+    values = sorted(filter(math.isfinite, (float(e) for e in later if NUMBER.fullmatch(e))))
+    steps = [after - before for before, after in itertools.pairwise(values)]
+    step = max([float(counts), *steps])
+    is_near = bool(values) and values[0] - step <= float(number) <= values[-1] + step
+    return is_near and (is_count(number) or not counts)
 
 
 def lines_of(run: Recording) -> list[str]:
