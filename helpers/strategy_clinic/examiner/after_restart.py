@@ -73,7 +73,7 @@ def other_examples(
     for taken in trained_on(run):
         theirs = sequences_like(taken, whole)
         first = taken.checksums[:ENOUGH]
-        if taken.begins == 0 or len({*first}) < 2 or goes_on(taken, theirs, run.devices):
+        if len({*first}) < 2 or goes_on(taken, theirs, run.devices):
             continue
         if have_one_order(theirs):
             continue  # it may be in the middle of an epoch
@@ -481,12 +481,13 @@ def is_compared(held: Key) -> bool:
     """Tells whether the program compares a value: an attribute anywhere, another name where it is one."""
     path, _, name = plain(held)
     everywhere = any(map(is_of_object, assignments_of(held)))
+    own = set[ast.AST]() if everywhere else nodes_of_holder(held)
     return any(
         isinstance(node.ops[0], SIZES)
         and name in map(name_of, ast.walk(node))
         and not any(isinstance(side, ast.Constant) for side in (node.left, *node.comparators))
         for node in nodes_of_file(path, ast.Compare)
-        if everywhere or node in nodes_of_holder(held)
+        if everywhere or node in own
     )
 
 

@@ -78,13 +78,16 @@ def rate_before_restore(recording: Recording) -> Iterator[Finding]:
 @rule("fm46", explains_divergence=False)
 def rate_before_copy(recording: Recording) -> Iterator[Finding]:
     """Checks whether a line gives an optimizer all that another one has, and so replaces a rate that no update has used."""
-    writes = recording.of(LearningRateWritten)
-    for early, late in itertools.combinations(writes, 2):
-        updates = updates_by(recording, [late.number])
-        is_used = any(recording.is_before(each, late) for each in updates)
-        if early.number != late.number or same_rate(early.value, late.value) or is_used:
+    for update in recording.of(GradientsApplied):
+        variables = update.optimizer.variables
+        if updates_by(recording, variables)[:1] != [update]:
             continue
-        if updates and early.location and is_copied(recording, late, updates[0]):
+        writes = recording.of(LearningRateWritten, until=update)
+        unused = [each for each in writes if each.number in variables and each.location]
+        for early, late in itertools.combinations(unused, 2):
+            is_replaced = early.number == late.number and not same_rate(early.value, late.value)
+            if not is_replaced or not is_copied(recording, late, update):
+                continue
             message = "the learning rate is set before the optimizer gets all values of another one"
             message += f", which replace {early.value:.4g}"
             place = line_of(late.location, "a callback")
