@@ -73,6 +73,20 @@ def test_what_does_not_repeat_itself_is_left_out_if_it_is_little():
     assert unstable_points(run(), run(outcome=Outcome.RAISED)) is None
 
 
+def second_fold(after, kept):
+    """A run that makes a model twice on one line, and trains the second; the first may have been deleted by then."""
+    folds = [variable(number, location=stack("folds.py", 3)) for number in (1, 2)]
+    entries = {**({1: [5.0]} if kept else {}), 2: [after]}
+    step = StepEnded(1, values(entries), (), (), (), training=2)
+    return run(*folds, updated(trains=(2,)), step, ended(entries))
+
+
+def test_a_model_that_one_run_has_deleted_is_not_compared_with_the_next():
+    assert first_divergence(second_fold(0.9, kept=True), second_fold(0.9, kept=False)) is None
+    found = first_divergence(second_fold(0.9, kept=True), second_fold(0.8, kept=False))
+    assert (found.name, found.training) == ("v2", 2)
+
+
 def test_what_differs_only_at_the_end():
     one, other = (run(variable(1), updated(), ended({1: [value]})) for value in (0.9, 0.8))
     assert first_divergence(one, other).step == 0

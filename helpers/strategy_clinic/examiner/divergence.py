@@ -136,15 +136,10 @@ def stages(recording: Recording) -> dict[Stage, tuple[VariableValue, ...]]:
 
 
 def by_key(recording: Recording, values: Iterable[VariableValue]) -> dict[Key, tuple[int, Sample]]:
-    """Returns numbers and samples by keys that two runs share: made at the same lines, of one shape, the first, second, ..."""
-    seen: Counter[Key] = Counter()
-    found: dict[Key, tuple[int, Sample]] = {}
-    for value in sorted(values, key=lambda value: value.number):
-        made = recording.variable(value.number)
-        key = (made.location[:3], made.shape, made.maker) if made else ()
-        seen[key] += 1
-        found[key, seen[key]] = value.number, value.sample
-    return found
+    """Returns numbers and samples by keys that two runs share."""
+    keys = recording.keys
+    ordered = sorted(values, key=lambda value: value.number)
+    return {keys[each.number]: (each.number, each.sample) for each in ordered if each.number in keys}
 
 
 def distance(one: Sample, other: Sample) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -183,6 +184,21 @@ class Recording:
 
     def variable(self, number: int) -> VariableMade | None:
         return self.variables.get(number)
+
+    @cached_property
+    def keys(self) -> dict[int, Hashable]:
+        """Returns for each variable what two runs share: made at the same lines, of one shape, the first, second, ...
+
+        All that were made count: when an old one is deleted may depend on the number of devices.
+        """
+        seen: Counter[Hashable] = Counter()
+        found: dict[int, Hashable] = {}
+        for number in sorted(self.variables.keys() - self.copies):
+            made = self.variables[number]
+            key = (made.location[:3], made.shape, made.maker)
+            seen[key] += 1
+            found[number] = (key, seen[key])
+        return found
 
     def maker_of(self, number: int) -> Owner | None:
         """Returns by whose code a variable is made; `fit` makes those of layers that it is the first to call."""
