@@ -13,6 +13,7 @@ from recorded import (
     ended,
     settled,
     stack,
+    strategy,
     trained,
     updated,
     values,
@@ -161,6 +162,23 @@ def test_trainings_that_are_meant_to_differ(one, other, reason):
     diagnosis, asked = settled(one, other)
     assert (diagnosis.findings, asked) == ([], [])
     assert reason in diagnosis.notes[0]
+
+
+def second_training(value, devices, examples, *events):
+    """A run with 8 examples in a step of its first training; a later one has batches of this size."""
+    batched = DatasetBatched(OTHER, examples)
+    return taken(value, devices, 8, strategy(devices), BATCHED, batched, *events)
+
+
+def test_a_later_training_that_is_meant_to_differ():
+    meant = second_training(0.9, 1, 4, ASKED), second_training(0.8, 2, 8, ASKED)
+    diagnosis, asked = settled(*meant)
+    assert (diagnosis.findings, asked) == ([], [])
+    assert "a step takes in 4 and 8 examples" in diagnosis.notes[0]
+    nobody_asked = second_training(0.9, 1, 4), second_training(0.8, 2, 8)
+    not_by_replicas = second_training(0.9, 1, 6, ASKED), second_training(0.8, 2, 8, ASKED)
+    for runs in (nobody_asked, not_by_replicas):
+        assert [finding.mode for finding in settled(*runs)[0].findings] == [DIVERGES]
 
 
 def test_more_examples_that_nobody_chose():

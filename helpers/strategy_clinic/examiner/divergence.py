@@ -139,7 +139,9 @@ def by_key(recording: Recording, values: Iterable[VariableValue]) -> dict[Key, t
     """Returns numbers and samples by keys that two runs share."""
     keys = recording.keys
     ordered = sorted(values, key=lambda value: value.number)
-    return {keys[each.number]: (each.number, each.sample) for each in ordered if each.number in keys}
+    return {
+        keys[each.number]: (each.number, each.sample) for each in ordered if each.number in keys
+    }
 
 
 def distance(one: Sample, other: Sample) -> float:

@@ -202,8 +202,8 @@ def is_matchable(first: Recording, other: Recording) -> bool:
 def reason_of_other_training(one: Recording, other: Recording) -> str:
     """Returns why two runs are other trainings by the program's own choice; nothing if they are one."""
     counts = f"{one.devices} and {other.devices} devices"
-    if is_chosen_batch(one, other):
-        examples = f"{one.examples} and {other.examples} examples"
+    if sizes := chosen_sizes(one, other):
+        examples = f"{sizes[0]} and {sizes[1]} examples"
         return f"a step takes in {examples} on {counts}: these are other trainings"
     if not asked(one):
         return ""
@@ -214,13 +214,28 @@ def reason_of_other_training(one: Recording, other: Recording) -> str:
     return f"the program asks for the number of replicas, and its batches were not seen: on {counts} it may train otherwise"
 
 
-def is_chosen_batch(one: Recording, other: Recording) -> bool:
-    """Tells whether steps differ in their examples, and not since each replica takes a whole batch that nobody chose."""
-    if not one.examples or not other.examples or one.examples == other.examples:
-        return False
-    of_each_replica = one.examples * other.replicas == other.examples * one.replicas
+def chosen_sizes(one: Recording, other: Recording) -> tuple[int, int] | None:
+    """Returns the examples in a step of both runs, if they differ, and not since each replica takes a batch nobody chose."""
+    sizes = one.examples, other.examples
+    if 0 in sizes:
+        return None
+    if sizes[0] == sizes[1]:
+        return next(larger_later(one, other), None) if asked(one) else None
+    of_each_replica = sizes[0] * other.replicas == sizes[1] * one.replicas
     same_sizes = batch_sizes(one) == batch_sizes(other) != set()
-    return asked(one) or not same_sizes or not of_each_replica
+    return sizes if asked(one) or not same_sizes or not of_each_replica else None
+
+
+def larger_later(one: Recording, other: Recording) -> Iterator[tuple[int, int]]:
+    """Yields the sizes of batches that one line makes in both runs, where they are in proportion to the number of replicas.
+
+    The first training may have batches of one size, and a later one of the program others.
+    """
+    for made in one.of(DatasetBatched):
+        sizes = [each.size for each in other.of(DatasetBatched) if each.location == made.location]
+        larger = made.size * other.replicas / one.replicas
+        if made.location and larger in sizes and made.size not in sizes:
+            yield made.size, int(larger)
 
 
 def asked(recording: Recording) -> bool:
