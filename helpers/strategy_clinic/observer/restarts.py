@@ -34,7 +34,7 @@ LOOKING = (
 class Restarts:
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.generators: list[tuple[Any, bool]] = []  # of NumPy, and whether each was given a seed
+        self.generators: dict[str, tuple[Any, bool]] = {}  # of NumPy, and whether each has a seed
         self.states_before: dict[str, str] | None = None  # of generators, after the first step
         self.looked: set[tuple[str, bool]] = set()
         self.callbacks_made: IdentityMap[Stack] = IdentityMap()
@@ -206,7 +206,8 @@ class Restarts:
             self.context.emit(OrderDrawn(self.context.provenance.stack(), function))
 
     def generator_made(self, generator: Any, call: Call) -> None:
-        self.generators.append((generator, call["seed"] is not None))
+        name = f"generator {len(self.generators) + 1} of numpy.random"
+        self.generators[name] = generator, call["seed"] is not None
 
     def step_ended(self) -> None:
         if self.states_before is None:
@@ -218,8 +219,8 @@ class Restarts:
         numpy = sys.modules.get("numpy")
         if numpy:
             states["numpy.random"] = repr(numpy.random.get_state()[1:])
-        for number, (generator, _) in enumerate(self.generators, 1):
-            states[f"generator {number} of numpy.random"] = repr(generator.bit_generator.state)
+        for name, (generator, _) in self.generators.items():
+            states[name] = repr(generator.bit_generator.state)
         return states
 
     def drawn(self) -> tuple[str, ...]:
@@ -227,13 +228,8 @@ class Restarts:
         before = self.states_before
         if before is None:
             return ()
-        seeded = [
-            f"generator {i} of numpy.random"
-            for i, (_, has_seed) in enumerate(self.generators, 1)
-            if has_seed
-        ]
-        later = {*seeded} - before.keys()
+        own = {name for name, (_, has_seed) in self.generators.items() if has_seed} - before.keys()
         now = self.generator_states()
         return tuple(
-            name for name, state in now.items() if before.get(name) != state and name not in later
+            name for name, state in now.items() if before.get(name) != state and name not in own
         )

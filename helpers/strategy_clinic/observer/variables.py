@@ -264,10 +264,11 @@ class Variables:
         if writer is Owner.USER and value is not None and not self.something_trained:
             self.set_by_program(record, value)
         record.written |= writer in (Owner.USER, Owner.OPTIMIZER, Owner.LAYER)
-        # A program may use gradients without an optimizer.
-        if writer is Owner.OPTIMIZER or writer is Owner.USER and record.has_gradient:
+        is_own_update = writer is Owner.USER and record.has_gradient
+        if is_own_update:
+            self.context.gradients_used()  # without an optimizer, which counts its updates itself
+        if is_own_update or writer is Owner.OPTIMIZER:
             record.trained = self.something_trained = True
-            self.context.gradients_used()
         if record.is_rate:
             self.rate_written(record, call)
         replicas = replicas_now()
