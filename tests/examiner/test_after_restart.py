@@ -88,6 +88,16 @@ def test_other_batches_of_fit_need_no_run_on_other_devices():
     assert found and found.taken is None
 
 
+@pytest.mark.parametrize("begins, is_known", [(3, True), (6, False), (20, False)])
+def test_of_a_long_run_the_later_batches_are_not_known(begins, is_known):
+    """What is kept of 40 batches is the first eight: who takes others after three is known not to go on."""
+    whole = replace(taken(0, *range(1, 9)), batches=40)
+    others = replace(taken(begins, 31, 32, 33, 34), batches=40 - begins)
+    again = run(others, role=Role.RESTARTED)
+    found = other_examples(again, run(whole), [run(whole)])
+    assert (found is not None) is is_known
+
+
 @pytest.mark.parametrize("goes_on, repeats", [((5, 6, 7, 8), None), ((1, 2, 3, 4), 18)])
 def test_the_updates_of_an_optimizer_before_are_not_those_of_this_training(goes_on, repeats):
     """In the whole run a teacher made 18 updates before; a restart needs none, and the batches of two devices are parts."""

@@ -163,10 +163,14 @@ def is_repeated(taken: ExamplesTaken, others: Sequence[Recording]) -> bool:
 
 
 def goes_on(taken: ExamplesTaken, theirs: Sequence[ExamplesTaken], devices: int) -> bool:
-    """Tells whether the whole run takes the same examples after as many updates, or as many before its end."""
+    """Tells whether the whole run takes the same examples after as many updates, or as many before its end.
+
+    Of a long run only the first batches are known: what comes later may be the same.
+    """
     first = taken.checksums[:ENOUGH]
     return any(
         each.checksums[place : place + len(first)] == first
+        or each.batches >= place + len(first) > len(each.checksums)
         for each in theirs
         for place in places_in(each, taken, devices)
     )
