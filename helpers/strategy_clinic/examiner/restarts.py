@@ -522,15 +522,14 @@ def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
     if mine and theirs and mine != theirs:
         yield Note(
             f"started again, it ends at step {numbers(mine)}, and the whole run at step {numbers(theirs)}, "
-            f"so their ends were not compared{steps_once_more(run, whole)}{begun_again(run, whole)}"
+            f"so their ends were not compared{steps_once_more(run, whole)}"
         )
-    elif mine and (again := begun_again(run, whole)) and other_end(run, whole):
-        yield Note(f"started again, it ends with other weights than the whole run{again}")
-
-
-def begun_again(run: Recording, whole: Recording) -> str:
-    drawn = [GENERATOR.sub(OF_NUMPY, each) for each in draws(run, whole)]
-    return f"; these are drawn anew: {', '.join(dict.fromkeys(drawn))}" if drawn else ""
+    elif mine and (drawn := draws(run, whole)) and other_end(run, whole):
+        names = dict.fromkeys(GENERATOR.sub(OF_NUMPY, each) for each in drawn)
+        yield Note(
+            "started again, it ends with other weights than the whole run; what it draws at random may be the reason: "
+            + ", ".join(names)
+        )
 
 
 def makes_all_steps_again(run: Recording, whole: Recording) -> bool:
