@@ -72,6 +72,15 @@ def test_a_setting_of_a_layer_that_the_class_makes(settings):
     assert finding.line == 1 and "rate of Dropout" in str(finding.message)
 
 
+def test_a_setting_of_a_loss(settings):
+    """The layers are the same; where the program compiles anew, or loads without, no loss is reported."""
+    layers, three, one = settings("2.0"), settings("3.0")[:1], settings("1.0")[:1]
+    save = replace(saved(layers), compiled=three)
+    load = loaded(layers)
+    assert modes(run(save, replace(load, compiled=one))) == [("fm72", 1)]
+    assert modes(run(save, replace(load, compiled=three))) == modes(run(save, load)) == []
+
+
 def test_the_last_save_before_the_load_counts(settings):
     three, one = settings("3.0"), settings("1.0")
     assert modes(run(saved(one), saved(three, 1), loaded(three, 2))) == []

@@ -1553,6 +1553,54 @@ def test_the_settings_of_a_model_that_is_saved_and_loaded(run, change):
     assert {each.constructor.line for each in save.settings} == {6}
 
 
+COMPILED = """
+import tensorflow as tf
+
+@tf.keras.utils.register_keras_serializable()
+class Focal(tf.keras.losses.Loss):
+    def __init__(self, gamma=2.0, name="focal", **kwargs):
+        super().__init__(name=name)
+        self.gamma = gamma
+
+    def call(self, y_true, y_pred):
+        return tf.reduce_mean(tf.abs(y_true - y_pred) ** self.gamma, -1)
+
+    def get_config(self):
+        return {}
+
+@tf.keras.utils.register_keras_serializable()
+class Hits(tf.keras.metrics.Mean):
+    def __init__(self, threshold=0.5, name="hits", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.threshold = threshold
+
+model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+model.compile("sgd", Focal(3.0), metrics=["mse", Hits(0.4)])
+model.save("model.keras")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "load, lost",
+    [
+        ("loaded = load('model.keras')", {"gamma", "threshold"}),
+        ("loaded = load('model.keras'); loaded.compile('sgd', Focal(4.0))", set()),
+        ("load('model.keras', compile=False)", set()),
+    ],
+)
+def test_the_settings_of_a_loss_and_of_a_metric(run, load, lost):
+    watched = run(f"{COMPILED}\nload = tf.keras.models.load_model\n{load}")
+    assert not watched.of(events.ObserverFailed), watched.error
+    saved, *loaded = [
+        {each.name: each.value for each in event.compiled}
+        for event in watched.of(events.ModelSettings)
+    ]
+    assert (saved["gamma"], saved["threshold"]) == ("3.0", "0.4")
+    again = loaded[0] if loaded else {}
+    assert {name for name in again if again[name] != saved[name]} == lost
+
+
 @pytest.mark.slow
 def test_what_keras_does_not_list_is_not_loaded(run):
     text = """

@@ -185,7 +185,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Setting:
-    """A plain setting of a layer, as an argument of a constructor has made it."""
+    """A plain setting of a layer, a loss or a metric, as an argument of a constructor has made it."""
 
     layer: str  # the name of its class
     name: str
@@ -821,6 +821,7 @@ class ModelSettings(LocatedEvent):
     loaded: bool
     settings: tuple[Setting, ...]
     before: int = 0  # how many such models this process had saved, of which the first are reported
+    compiled: tuple[Setting, ...] = ()  # of losses and metrics of the program's classes
 
 
 @dataclass(frozen=True)

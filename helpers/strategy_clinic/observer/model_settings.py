@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..base import tf_internals
 from .context import Context
-from .events import Frame, ModelSettings, Setting, Stack
+from .events import Frame, ModelSettings, Setting
+from .identity_map import IdentityMap
 from .patching import Call, defining_class, is_of_keras
 
 MOST_MODELS = 20  # whose saves are reported, and whose loads
@@ -25,10 +26,8 @@ Settings = tuple[Setting, ...]
 @dataclass
 class LoadedModel:
     model: weakref.ref[Any]
-    path: str
-    location: Stack
-    settings: Settings
-    before: int
+    event: ModelSettings  # as it was loaded
+    compiled: list[Any]  # losses and metrics that the file gave it
 
 
 class ModelsSettings:
@@ -36,33 +35,50 @@ class ModelsSettings:
         self.context = context
         self.loads: list[LoadedModel] = []
         self.saves = 0
+        self.compiled: IdentityMap[list[Any]] = IdentityMap()  # losses and metrics of the program
 
     def watch_keras(self, package: str, keras: Any) -> None:
         patches = self.context.patches
+        patches.wrap(keras.Model, "compile", after=self.model_compiled)
         patches.wrap(keras.Model, "save", after=self.saved)
         patches.wrap_everywhere(package, keras.models.load_model, self.loaded)
 
+    def model_compiled(self, _: Any, call: Call) -> None:
+        import tensorflow as tf
+
+        given = tf.nest.flatten([call[name] for name in ("loss", "metrics", "weighted_metrics")])
+        self.compiled[call.owner] = [each for each in given if self.constructor_of(type(each))]
+
     def saved(self, _: Any, call: Call) -> None:
-        settings = self.settings_of(call.owner)
-        if settings and self.saves < MOST_MODELS:
-            stack, path = self.context.provenance.stack(), str(call["filepath"])
-            self.context.emit(ModelSettings(stack, path, False, settings, self.saves))
-        self.saves += bool(settings)
+        event = self.settings_of(call.owner, call, loaded=False)
+        if has_settings(event) and self.saves < MOST_MODELS:
+            self.context.emit(event)
+        self.saves += has_settings(event)
 
     def loaded(self, model: Any, call: Call) -> None:
-        if len(self.loads) < MOST_MODELS and (settings := self.settings_of(model)):
-            stack, path = self.context.provenance.stack(), str(call["filepath"])
-            load = LoadedModel(weakref.ref(model), path, stack, settings, self.saves)
-            self.loads.append(load)
+        event = self.settings_of(model, call, loaded=True)
+        if has_settings(event) and len(self.loads) < MOST_MODELS:
+            compiled = self.compiled.get(model) or []
+            self.loads.append(LoadedModel(weakref.ref(model), event, compiled))
 
     def report(self) -> None:
         """Reports the loaded models as they are at the end: a program may set again what a file does not have."""
         for load in self.loads:
-            model = load.model()
-            settings = self.settings_of(model) if model is not None else load.settings
-            self.context.emit(ModelSettings(load.location, load.path, True, settings, load.before))
+            model, event = load.model(), load.event
+            if model is not None:
+                # What the program has compiled anew is its own choice.
+                is_as_loaded = self.compiled.get(model) is load.compiled
+                compiled = self.settings_in(load.compiled) if is_as_loaded else ()
+                event = replace(event, settings=self.settings_of_layers(model), compiled=compiled)
+            self.context.emit(event)
 
-    def settings_of(self, model: Any) -> Settings:
+    def settings_of(self, model: Any, call: Call, *, loaded: bool) -> ModelSettings:
+        settings = self.settings_of_layers(model)
+        compiled = self.settings_in(self.compiled.get(model) or ())
+        stack, path = self.context.provenance.stack(), str(call["filepath"])
+        return ModelSettings(stack, path, loaded, settings, self.saves, compiled)
+
+    def settings_of_layers(self, model: Any) -> Settings:
         """Returns the plain settings of the layers that classes of the program make, and of these themselves."""
         found: list[Setting] = []
         constructor: Frame | None = (
@@ -73,10 +89,15 @@ class ModelsSettings:
             constructor = self.constructor_of(type(layer)) or constructor if is_own else constructor
             if constructor is not None:
                 values = attributes_given(layer) if is_own else config_of(layer)
-                found += [
-                    Setting(type(layer).__name__, name, str(value)[:LONGEST_VALUE], constructor)
-                    for name, value in plain_items(values)
-                ]
+                found += plain_settings(layer, values, constructor)
+        return tuple(found[:MOST_SETTINGS])
+
+    def settings_in(self, compiled: Sequence[Any]) -> Settings:
+        """Returns the plain settings of losses and metrics."""
+        found: list[Setting] = []
+        for each in compiled:
+            if constructor := self.constructor_of(type(each)):
+                found += plain_settings(each, attributes_given(each), constructor)
         return tuple(found[:MOST_SETTINGS])
 
     def constructor_of(self, kind: type) -> Frame | None:
@@ -84,6 +105,18 @@ class ModelsSettings:
         if code is None or not self.context.provenance.is_own(code.co_filename):
             return None
         return Frame(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+def has_settings(event: ModelSettings) -> bool:
+    return bool(event.settings or event.compiled)
+
+
+def plain_settings(thing: Any, values: Mapping[str, Any], constructor: Frame) -> list[Setting]:
+    name = type(thing).__name__
+    return [
+        Setting(name, each, str(value)[:LONGEST_VALUE], constructor)
+        for each, value in plain_items(values)
+    ]
 
 
 def attributes_given(layer: Any) -> dict[str, Any]:

@@ -16,35 +16,36 @@ DESCRIBES = "get_config"
 @rule("fm72", explains_divergence=False)
 def loaded_with_defaults(recording: Recording) -> Iterator[Finding]:
     for load in recording.of(ModelSettings):
-        saved = saved_settings(recording, load) if load.loaded else ()
-        for one, other in zip(saved, load.settings):
-            if one.value != other.value:
-                kind = innermost(one.constructor, ast.ClassDef)
-                what = (
-                    f"{one.name} of {one.layer}"
-                    if one.layer != getattr(kind, "name", "")
-                    else one.name
-                )
-                yield observed(
-                    "fm72",
-                    recording,
-                    (line_to_change(one.constructor), *load.location),
-                    f"the file does not describe {what}: the model is loaded with {other.value} instead of {one.value}",
-                    line_of(load.location, "a load"),
-                    " makes a model with this setting, and it stays so to the end",
-                )
-                break
+        save = last_save(recording, load) if load.loaded else None
+        changed = [*changed_settings(save, load)] if save else []
+        for one, other in changed[:1]:
+            kind = innermost(one.constructor, ast.ClassDef)
+            of_class = "" if one.layer == getattr(kind, "name", "") else f" of {one.layer}"
+            yield observed(
+                "fm72",
+                recording,
+                (line_to_change(one.constructor), *load.location),
+                f"the file does not describe {one.name}{of_class}: the model is loaded with {other.value} instead of {one.value}",
+                line_of(load.location, "a load"),
+                " makes a model with this setting, and it stays so to the end",
+            )
 
 
-def saved_settings(recording: Recording, load: ModelSettings) -> tuple[Setting, ...]:
-    """Returns the settings with which the loaded file was saved last; nothing if the models have not the same layers."""
+def changed_settings(save: ModelSettings, load: ModelSettings) -> Iterator[tuple[Setting, Setting]]:
+    """Yields what a load has made of settings, if the models have the same layers, or the same losses and metrics."""
+    for saved, loaded in ((save.settings, load.settings), (save.compiled, load.compiled)):
+        if [*map(place_of, saved)] == [*map(place_of, loaded)]:
+            yield from (pair for pair in zip(saved, loaded) if pair[0].value != pair[1].value)
+
+
+def last_save(recording: Recording, load: ModelSettings) -> ModelSettings | None:
+    """Returns the last save of the loaded file."""
     path, earlier = recording.absolute(load.path), saves_in(recording.before)
     own = [each for each in saves_in(recording) if each.before < load.before]
     if len(own) < load.before or len(earlier) >= MOST_MODELS:
-        return ()  # a later save may have other settings
-    same = [each.settings for each in (*earlier, *own) if recording.absolute(each.path) == path]
-    last = same[-1] if same else ()
-    return last if [*map(place_of, last)] == [*map(place_of, load.settings)] else ()
+        return None  # a later save may have other settings
+    same = [each for each in (*earlier, *own) if recording.absolute(each.path) == path]
+    return same[-1] if same else None
 
 
 def saves_in(run: Recording | None) -> list[ModelSettings]:
