@@ -413,8 +413,11 @@ def test_a_file_that_is_rightly_written_again(arguments):
 # A checkpoint of other things
 
 
-def gone_on_as_made(first=1.0, loads=0, held=(9,), kind=SaveKind.CHECKPOINT):
-    """What is found if a restart begins with this value of the one weight that it trains, and loads before or after that."""
+def gone_on_as_made(first=1.0, loads=0, held=(9,), kind=SaveKind.CHECKPOINT, given=()):
+    """What is found if a restart begins with this value of the one weight that it trains, and loads before or after that.
+
+    `given` are the writes of the program before its first update.
+    """
     made = variable(1), updated(trains=(1,))
     begins = [StepEnded(1, (), values({1: [value]}), (), ()) for value in (1.0, first)]
     whole = run(*made, begins[0], saved(held=held, kind=kind))
@@ -422,7 +425,7 @@ def gone_on_as_made(first=1.0, loads=0, held=(9,), kind=SaveKind.CHECKPOINT):
     events = [begins[1]]
     events.insert(loads, loaded(variables=(9,)))
     fields = {"role": Role.RESTARTED, "before": killed, "whole": whole, "moment": Moment.AFTER}
-    return modes(run(*made, *events, **fields))
+    return modes(run(made[0], *given, made[1], *events, **fields))
 
 
 def test_a_checkpoint_that_has_none_of_the_trained_weights():
@@ -431,8 +434,20 @@ def test_a_checkpoint_that_has_none_of_the_trained_weights():
 
 @pytest.mark.parametrize(
     "changes",
-    [{"first": 0.5}, {"loads": 1}, {"held": (1, 9)}, {"kind": SaveKind.ARRAYS}],
-    ids=["filled from another file", "loaded for another purpose later", "held", "no checkpoint"],
+    [
+        {"first": 0.5},
+        {"loads": 1},
+        {"held": (1, 9)},
+        {"kind": SaveKind.ARRAYS},
+        {"given": [written(number=1)]},
+    ],
+    ids=[
+        "filled from another file",
+        "loaded for another purpose later",
+        "held",
+        "no checkpoint",
+        "set by the program",
+    ],
 )
 def test_a_restart_that_does_not_begin_with_weights_as_they_were_made(changes):
     assert "fm05" not in dict(gone_on_as_made(**changes))

@@ -21,6 +21,7 @@ from strategy_clinic.observer.events import (
     CheckpointRestored,
     Held,
     ModelCalled,
+    Owner,
     ProgramState,
     SaveKind,
     VariablesKept,
@@ -132,6 +133,20 @@ def test_what_the_checkpoint_was_given(call, value, mode, keras, tmp_path):
     trains = updated(trains=(1, 2, 11, 12))
     found = modes(run(*MODEL, trains, state, save, keras=keras))
     assert {name for name, _ in found} == {mode}
+
+
+def test_variables_with_the_shapes_of_the_model(tmp_path):
+    """Weights are averaged in variables of the program: the checkpoint has these, and was given no model."""
+    path = tmp_path / "train.py"
+    path.write_text("checkpoint = Checkpoint(average=network)\n")
+    own = [variable(number, maker=Owner.USER) for number in (3, 4, 13, 14)]
+    left = [omitted(number=number, trained=True) for number in (1, 2, 11, 12)]
+    state = ProgramState(1, (Held(str(path), "", "network", FOUR),))
+    for held, is_named in (((3, 4, 13, 14), False), ((3,), True)):
+        save = saved(held=held, left=left, made_at=stack(path, 1))
+        trains = updated(trains=(1, 2, 11, 12))
+        found = modes(run(*MODEL, *own, trains, state, save))
+        assert ("fm65" in dict(found)) is is_named
 
 
 # In real processes

@@ -29,6 +29,7 @@ from ..observer.events import (
     Stack,
     StepEnded,
     VariableValue,
+    VariableWritten,
 )
 from ..programs.error_text import useful_line
 from .after_restart import (
@@ -382,8 +383,11 @@ def begins_as_made(run: Recording, whole: Recording) -> bool:
 
 
 def initial_values(run: Recording) -> Values:
-    steps = run.of(StepEnded)
-    return in_order(run, steps[0].initial_values, run.trained) if steps else []
+    """Returns what is trained as it was made, as far as the program does not set it before the first update."""
+    steps, updates = run.of(StepEnded), run.of(GradientsApplied)
+    writes = run.of(VariableWritten, until=updates[0]) if updates else []
+    given = {each.number for each in writes if each.writer is Owner.USER}
+    return in_order(run, steps[0].initial_values, run.trained - given) if steps else []
 
 
 def loads_at_start(run: Recording) -> list[Loaded]:

@@ -110,6 +110,10 @@ def names_model_with(run: Recording, save: Saved, weights: set[int]) -> bool:
     if run.keras_used == 2 or save.kind is not SaveKind.CHECKPOINT or not line:
         return False
     wanted = Counter(map(str, run.shapes_of(weights)))
+    # What is named may be variables of the program with these shapes, such as an average of the weights.
+    own = {each for each in save.variables if run.maker_of(each) is Owner.USER}
+    if wanted <= Counter(map(str, run.shapes_of(own))):
+        return False
     names = names_given(statement_at(line[0]))
     states = [each for state in run.of(ProgramState, until=save) for each in state.values]
     return any(
