@@ -73,6 +73,8 @@ FIXES = [
      "before `restore`"),
     ("fm22", "TypeError: Binding inputs to tf.function failed due to `'PerReplica' object has no attribute 'dtype'`. Received "
      "args: (PerReplica:{", "remove `input_signature`"),
+    ("fm11", "RuntimeError: Unable to automatically build the model. Please build it yourself before calling fit.\nException "
+     "encountered:\n'Model VAE does not have a `call()` method implemented.'", "`model.built = True`"),
     ("fm31", "RuntimeError: Unable to automatically build the model.\n'Exception encountered when calling Mean.call().\n\n"
      "'NoneType' object has no attribute 'all_reduce'", "builds a model outside"),
     ("fm32", "InvalidArgumentError: You must feed a value for placeholder tensor 'cond/Placeholder_1' with dtype int32",

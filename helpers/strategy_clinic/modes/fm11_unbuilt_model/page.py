@@ -95,7 +95,12 @@ print(pasted(checks.assert_gradients_fit))
 # trainable weights.` If other layers train, nothing is said, and the plain `tf.Variable` keeps its first value.
 #
 # `build` does not always help: on Keras 3 it creates no weights in a subclass of `Model` that does not define `build` itself,
-# and warns that the layer `looks like it has unbuilt state`. See [the guide to Sequential](https://www.tensorflow.org/guide/keras/sequential_model#specifying_the_input_shape_in_advance).
+# and warns that the layer `looks like it has unbuilt state`.
+#
+# A model with a `train_step` and no `call`, such as a VAE, trains without a strategy. Under one, `fit` of Keras 3 calls it once to
+# build it, and raises `Unable to automatically build the model`: add `call`, or set `model.built = True` if its parts are built.
+#
+# See [the guide to Sequential](https://www.tensorflow.org/guide/keras/sequential_model#specifying_the_input_shape_in_advance).
 
 # %% tags=["figure"]
 # Whether three kinds of model have variables right after they are created, after `build`, and after a first call.
@@ -174,7 +179,7 @@ session.table([*SETUPS, alone.but(keras=session.setup.other_keras)])
 # solution.py
 
 # %% tags=["tests"]
-# Tests whether `fit` trains a `tf.Variable` that a layer has as an attribute.
+# Tests whether `fit` trains a `tf.Variable` that a layer has as an attribute, and a model without `call` under a strategy.
 import numpy as np
 
 
@@ -198,6 +203,34 @@ def plain_variable_trains():
 
 
 assert plain_variable_trains() == (session.setup.keras == 2)
+
+
+class OwnStep(tf.keras.Model):
+    """A model without `call`, whose one part is built."""
+
+    def __init__(self):
+        super().__init__()
+        self.part = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+
+    def train_step(self, data):
+        return {"loss": tf.reduce_mean(self.part(data))}
+
+
+def fit_asks_for_call(built):
+    """Whether `fit` under a strategy raises that the model has no `call`."""
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        model = OwnStep()
+        model.compile("sgd")
+    model.built = built
+    try:
+        model.fit(np.ones((8, 1), "float32"), verbose=0)
+    except RuntimeError as error:
+        return "does not have a `call()` method" in str(error)
+    return False
+
+
+assert fit_asks_for_call(built=False) == (session.setup.keras == 3)
+assert not fit_asks_for_call(built=True)
 
 # %% [markdown]
 # ## Read next
