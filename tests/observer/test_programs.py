@@ -852,6 +852,30 @@ def test_an_update_without_an_optimizer_is_one(use, is_update, run):
     assert (shared, taken) == (([(4,)], [2]) if is_update else ([], []))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "made, sizes",
+    [("rows", (4,)), ("{'x': rows, 'y': rows}", (4, 4)), ("{'x': rows, 'y': rows[:n + 1]}", ())],
+)
+def test_values_of_all_replicas(made, sizes, run):
+    """A function may give each replica several tensors."""
+    text = f"""
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy()
+    rows = tf.range(4.0)
+
+    def given(context):
+        n = context.replica_id_in_sync_group
+        return {made}
+
+    strategy.experimental_distribute_values_from_function(given)
+    """
+    watched = run(text, "--devices", "2")
+    assert watched.status == 0 and not watched.of(events.ObserverFailed), watched.error
+    assert sum((each.sizes for each in watched.of(events.InputShared)), ()) == sizes
+
+
 TWO_CALLS = """
     import tensorflow as tf
 

@@ -203,10 +203,14 @@ class Training:
 
     def values_distributed(self, values: Any, call: Call) -> None:
         """Reports the same values for all replicas."""
-        shared = shared_size(values) if self.is_first_here("values") else None
-        if shared and len(copies_of(values)) > 1:
+        import tensorflow as tf
+
+        parts = tf.nest.flatten(values) if self.is_first_here("values") else []
+        shared = [shared_size(part) for part in parts if len(copies_of(part)) > 1]
+        sizes = tuple(size for size in shared if size)
+        if sizes and None not in shared:
             function = "experimental_distribute_values_from_function"
-            self.context.emit(InputShared(self.stack(), function, (shared,)))
+            self.context.emit(InputShared(self.stack(), function, sizes))
 
     def step_ended(self, _: Any, call: Call) -> None:
         trained = self.counts.step_ended(call)
