@@ -226,8 +226,11 @@ class Plan:
         return recording
 
     def matched(self, first: Recording, other: Recording) -> Recording:
-        """Returns the run on fewer devices with the batches of the first, if it has others by the program's own choice."""
-        if not is_matchable(first, other):
+        """Returns the run on fewer devices with the batches of the first, if it has others by the program's own choice.
+
+        Where both come to the same values, they had the same batches, seen or not.
+        """
+        if not is_matchable(first, other) or not first_divergence(other, first):
             return other
         words = f"on {counted(other.devices, 'device')} (with the batches of {first.replicas})"
         options = options_of(OnDevices(other.devices, first.replicas))
