@@ -75,6 +75,8 @@ def other_examples(
         first = taken.checksums[:ENOUGH]
         if len({*first}) < 2 or goes_on(taken, theirs, run.devices):
             continue
+        if taken.in_fit and is_unknown_after(taken.begins, theirs, whole):
+            continue
         if have_one_order(theirs):
             continue  # it may be in the middle of an epoch
         same = [each.begins for each in theirs if each.checksums[: len(first)] == first]
@@ -173,6 +175,15 @@ def goes_on(taken: ExamplesTaken, theirs: Sequence[ExamplesTaken], devices: int)
         or each.batches >= place + len(first) > len(each.checksums)
         for each in theirs
         for place in places_in(each, taken, devices)
+    )
+
+
+def is_unknown_after(updates: int, theirs: Sequence[ExamplesTaken], whole: Recording) -> bool:
+    """Tells whether the whole run goes on after as many updates with batches that are not known, of later iterators."""
+    ended = whole.last(Ended)
+    made = max((each.steps for each in ended.optimizers), default=0) if ended else 0
+    return made > updates and all(
+        each.begins + each.batches // whole.devices <= updates for each in theirs
     )
 
 
