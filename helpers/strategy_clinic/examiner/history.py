@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..observer.events import (
+    CheckpointRestored,
+    Ended,
     Event,
     GradientsApplied,
     Loaded,
@@ -52,3 +54,19 @@ def first_updates(
 def saves_to(run: Recording, *paths: str, until: Event | None = None) -> list[Saved]:
     """Returns what a run itself has saved to these paths, which are absolute."""
     return [each for each in run.of(Saved, until=until) if run.absolute(each.path) in paths]
+
+
+def goes_back(run: Recording) -> bool:
+    """Tells whether a program restores an earlier state and trains on from it: a number of updates is no single place then."""
+    made: dict[tuple[int, ...], int] = {}  # the steps of each optimizer, which has these variables
+    again: dict[tuple[int, ...], int] = {}  # and those to which a file has set it back
+    for event in run.events:
+        if not isinstance(event, Loaded | CheckpointRestored | Saved | Ended):
+            continue
+        for each in event.optimizers:
+            if isinstance(event, Loaded) and made.get(each.variables, 0) > each.steps:
+                again[each.variables] = each.steps
+            elif each.steps > again.get(each.variables, each.steps):
+                return True
+            made[each.variables] = each.steps
+    return False

@@ -63,6 +63,7 @@ from .blame import (
 from .divergence import distance, repeats_again, tolerance
 from .findings import Evidence, Finding, Location, Note, Text, counted
 from .hangs import waiting_at
+from .history import goes_back
 from .moments import interrupted, saves_of
 from .printed import program_files
 from .recording import Moment, Recording, Role
@@ -263,10 +264,14 @@ def rates_saved(run: Recording) -> dict[tuple[str, int], set[float]]:
 
 
 def resumed(recordings: Sequence[Recording]) -> Iterator[tuple[Recording, Recording]]:
-    """Yields the restarts that go on from what was saved and end well, each with the whole run, if that trains to numbers."""
+    """Yields the restarts that go on from what was saved and end well, each with the whole run.
+
+    They are compared after as many updates: what the whole run trains has to be numbers, and it never goes back.
+    """
     for run in recordings:
         whole = run.whole if run.role is Role.RESTARTED and run.finished else None
-        if whole and loads_at_start(run) and not whole.trained & whole.not_numbers:
+        is_counted = whole and not whole.trained & whole.not_numbers and not goes_back(whole)
+        if whole and is_counted and loads_at_start(run):
             yield run, whole
 
 
