@@ -73,6 +73,23 @@ def test_a_program_that_fails_on_all_devices_has_failed():
 
 
 @pytest.mark.parametrize(
+    "traceback",
+    [
+        "Traceback\nValueError: Exception encountered when calling M.call().\n\nThe layer expects 3 inputs\n\n"
+        "Arguments received by M.call():\n  • inputs=tf.Tensor(shape=(2, 3), dtype=float32)",
+        "Traceback\nsome.module.ValueError: The layer expects 3 inputs",
+    ],
+)
+def test_how_a_program_failed_is_what_its_error_says(traceback):
+    raised = ExceptionRaised(LINE, "ValueError", traceback, ())
+    end = plan.ending(run(raised, outcome=Outcome.RAISED, status=1))
+    assert end.removesuffix("ValueError: The layer expects 3 inputs") in (
+        "raised with status 1: ",
+        "raised with status 1: some.module.",
+    )
+
+
+@pytest.mark.parametrize(
     "mode, role, explained",
     [
         (RESTART, Role.RESTARTED, True),

@@ -10,6 +10,7 @@ from ...inside.tables import Tables
 from ...observer.context import SEED
 from ...observer.events import BatchTaken, ExceptionRaised, Outcome
 from ...observer.replacements import Replacement
+from ...programs.error_text import useful_line
 from ...triage import classify
 from ..counts import counts_of
 from ..divergence import Divergence, Point, first_divergence, unstable_points
@@ -589,12 +590,18 @@ def run_made(words: str, run: Recording, discarded: bool) -> RunMade:
     )
 
 
+def error_in_words(raised: ExceptionRaised) -> str:
+    """Returns the class of an error and what happened, without the arguments that Keras lists after it."""
+    line = useful_line(raised.traceback)
+    return line if raised.error in line.partition(":")[0] else f"{raised.error}: {line}"
+
+
 def ending(run: Recording) -> str:
     raised = run.last(ExceptionRaised)
     if not raised and (end := abrupt_end(run)):
         return "; ".join([end, *children_in_words(run)])
-    lines = (raised.traceback if raised else run.output).strip().splitlines()
-    last = lines[-1] if lines else "no output"
+    lines = run.output.strip().splitlines()
+    last = error_in_words(raised) if raised else lines[-1] if lines else "no output"
     return "; ".join(
         [f"{run.outcome.value} with status {run.status}: {last}", *children_in_words(run)]
     )
