@@ -432,6 +432,31 @@ def test_weights_have_other_last_digits_in_a_program_that_exports_them(run):
     assert nudged.output.strip() not in ("", "[1.0, 2.0]")
 
 
+@pytest.mark.slow
+def test_weights_that_fit_makes_are_nudged(run):
+    text = """
+    import tensorflow as tf
+
+    class Model(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = tf.keras.layers.Dense(1, kernel_initializer="ones", use_bias=False)
+
+        def call(self, inputs):
+            return self.dense(inputs)
+
+    with tf.distribute.MirroredStrategy().scope():
+        model = Model()
+        model.compile(tf.keras.optimizers.SGD(0.0), "mse")
+    model.fit(tf.ones((4, 2)), tf.ones((4, 1)), batch_size=4, verbose=0)
+    print(float(model.weights[0][0, 0]))
+    """
+    plain = run(text, "--devices", "2")
+    nudged = run(text, "--devices", "2", "--replace", "nudged_weights")
+    assert (plain.output.strip(), nudged.status) == ("1.0", 0), nudged.error
+    assert 0 < abs(float(nudged.output) - 1) < 1e-5
+
+
 FROM_FUNCTION = """
     import tensorflow as tf
 

@@ -369,7 +369,12 @@ class Replacements:
     def nudge(self, _: Any, call: Call) -> None:
         """Changes the last digits of a new weight; what is 0, or a single number, stays as it is."""
         record = self.variables.record_of(call.owner)
-        is_weight = record is not None and record.maker in (Owner.LAYER, Owner.USER)
+        makers = (
+            Owner.LAYER,
+            Owner.TRAINER,
+            Owner.USER,
+        )  # `fit` makes weights that it is the first to use
+        is_weight = record is not None and record.maker in makers
         if not is_weight or is_symbolic(call.owner.handle):  # that of a SavedModel has no value
             return
         if call.owner.dtype.is_floating and call.owner.shape.rank:
