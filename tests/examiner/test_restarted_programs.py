@@ -279,6 +279,14 @@ def test_ends_at_different_steps_are_not_compared():
     assert "makes all steps" not in notes[0]
 
 
+def test_of_several_optimizers_the_steps_of_each_are_told():
+    again = restarted()
+    second = replace(RATES, steps=12, variables=(9,))
+    end = replace(again.events[-1], optimizers=(RATES, second))
+    note = found(replace(again, events=(*again.events[:-1], end)))[1][0]
+    assert "its optimizers end at step 8 and 12, and those of the whole run at step 8" in note
+
+
 def test_steps_that_are_all_made_once_more_are_told():
     killed = run(START, WEIGHT, updated(), replace(SAVE, optimizers=(state(steps=4),)))
     told = "it has loaded what was saved at step 4, and makes all steps of a whole run after that"

@@ -529,8 +529,14 @@ def in_place(event: OrderDrawn | PartUsed) -> str:
 def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
     mine, theirs = steps_at_end(run), steps_at_end(whole)
     if mine and theirs and mine != theirs:
+        is_one = len(mine) == len(theirs) == 1
+        ends = (
+            ("it ends", "the whole run")
+            if is_one
+            else ("its optimizers end", "those of the whole run")
+        )
         yield Note(
-            f"started again, it ends at step {numbers(mine)}, and the whole run at step {numbers(theirs)}, "
+            f"started again, {ends[0]} at step {numbers(mine)}, and {ends[1]} at step {numbers(theirs)}, "
             f"so their ends were not compared{steps_once_more(run, whole)}"
         )
     elif mine and (drawn := draws(run, whole)) and other_end(run, whole):
