@@ -85,6 +85,7 @@ def test_a_model_that_one_run_has_deleted_is_not_compared_with_the_next():
     assert first_divergence(second_fold(0.9, kept=True), second_fold(0.9, kept=False)) is None
     found = first_divergence(second_fold(0.9, kept=True), second_fold(0.8, kept=False))
     assert (found.name, found.training) == ("v2", 2)
+    assert str(found).endswith("v2 differs in step 1 of training 2 or before, by 0.11")
 
 
 def test_what_differs_only_at_the_end():

@@ -54,8 +54,14 @@ class Divergence:
     def stage(self) -> tuple[float, int]:
         return stage_of_divergence(self.training, self.step)
 
+    @property
+    def step_in_words(self) -> str:
+        """The step; not all steps of the training before were recorded."""
+        is_first = self.training > 1 and self.step == 1
+        return step_name(self.training, self.step) + " or before" * is_first
+
     def __str__(self) -> str:
-        when = f"in {step_name(self.training, self.step)}" if self.step else "later"
+        when = f"in {self.step_in_words}" if self.step else "later"
         counts = f"{self.one.devices} and {self.other.devices} devices"
         if self.one.plain:
             counts += f" with the batches of {self.other.replicas}"

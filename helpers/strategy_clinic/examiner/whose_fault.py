@@ -278,7 +278,7 @@ def small(left: Divergence, expected: Sequence[Suspect]) -> Note:
 def unsettled(divergence: Divergence, expected: Sequence[Suspect]) -> Finding:
     """Returns a finding at the line that wrote first what differs first."""
     one, other = divergence.one, divergence.other
-    when = f"after step {divergence.step}" if divergence.step else "at the end"
+    when = f"after {divergence.step_in_words}" if divergence.step else "at the end"
     message = (
         f"{divergence.name} has another value on {other.devices} devices than on {one.devices}, "
         f"first {when}, by {divergence.distance:.2g} of its size"

@@ -229,9 +229,10 @@ class Plan:
     def matched(self, first: Recording, other: Recording) -> Recording:
         """Returns the run on fewer devices with the batches of the first, if it has others by the program's own choice.
 
-        Where both come to the same values, they had the same batches, seen or not.
+        Where nobody has seen the batches and both come to the same values, they were the same.
         """
-        if not is_matchable(first, other) or not first_divergence(other, first):
+        is_seen = first.examples and other.examples
+        if not is_matchable(first, other) or not (is_seen or first_divergence(other, first)):
             return other
         words = f"on {counted(other.devices, 'device')} (with the batches of {first.replicas})"
         options = options_of(OnDevices(other.devices, first.replicas))
