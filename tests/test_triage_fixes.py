@@ -74,7 +74,7 @@ FIXES = [
     ("fm22", "TypeError: Binding inputs to tf.function failed due to `'PerReplica' object has no attribute 'dtype'`. Received "
      "args: (PerReplica:{", "remove `input_signature`"),
     ("fm11", "RuntimeError: Unable to automatically build the model. Please build it yourself before calling fit.\nException "
-     "encountered:\n'Model VAE does not have a `call()` method implemented.'", "`model.built = True`"),
+     "encountered:\n'Model VAE does not have a `call()` method implemented.'", "add `call`"),
     ("fm31", "RuntimeError: Unable to automatically build the model.\n'Exception encountered when calling Mean.call().\n\n"
      "'NoneType' object has no attribute 'all_reduce'", "builds a model outside"),
     ("fm32", "InvalidArgumentError: You must feed a value for placeholder tensor 'cond/Placeholder_1' with dtype int32",

@@ -97,8 +97,9 @@ print(pasted(checks.assert_gradients_fit))
 # `build` does not always help: on Keras 3 it creates no weights in a subclass of `Model` that does not define `build` itself,
 # and warns that the layer `looks like it has unbuilt state`.
 #
-# A model with a `train_step` and no `call`, such as a VAE, trains without a strategy. Under one, `fit` of Keras 3 calls it once to
-# build it, and raises `Unable to automatically build the model`: add `call`, or set `model.built = True` if its parts are built.
+# A model with a `train_step` and no `call`, such as a VAE, trains without a strategy. Under one, `fit` of Keras 3 first calls it, and
+# the loss and metrics of `compile`, to build them. It raises `Unable to automatically build the model`: add `call`, and compile no
+# loss where there are no labels.
 #
 # See [the guide to Sequential](https://www.tensorflow.org/guide/keras/sequential_model#specifying_the_input_shape_in_advance).
 
@@ -216,21 +217,29 @@ class OwnStep(tf.keras.Model):
         return {"loss": tf.reduce_mean(self.part(data))}
 
 
-def fit_asks_for_call(built):
-    """Whether `fit` under a strategy raises that the model has no `call`."""
+class Called(OwnStep):
+    def call(self, inputs):
+        return self.part(inputs)
+
+
+def fit_raises(kind, **compiled):
+    """What `fit` under a strategy raises, without labels."""
     with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
-        model = OwnStep()
-        model.compile("sgd")
-    model.built = built
+        model = kind()
+        model.compile("sgd", **compiled)
     try:
         model.fit(np.ones((8, 1), "float32"), verbose=0)
-    except RuntimeError as error:
-        return "does not have a `call()` method" in str(error)
-    return False
+    except (RuntimeError, ValueError) as error:
+        return str(error)
+    return ""
 
 
-assert fit_asks_for_call(built=False) == (session.setup.keras == 3)
-assert not fit_asks_for_call(built=True)
+if session.setup.keras == 3:
+    assert "does not have a `call()` method" in fit_raises(OwnStep)
+    assert "None values not supported" in fit_raises(Called, loss="mse")
+else:
+    assert fit_raises(OwnStep) == ""
+assert fit_raises(Called) == ""
 
 # %% [markdown]
 # ## Read next
