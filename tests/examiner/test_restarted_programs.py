@@ -26,6 +26,7 @@ from strategy_clinic.observer.events import (
     CheckpointRestored,
     CheckpointSought,
     ExceptionRaised,
+    FileMoved,
     LookedFor,
     OrderDrawn,
     Outcome,
@@ -163,6 +164,16 @@ def test_a_program_that_looks_for_its_own_saves_means_to_go_on(looks, expected):
     assert moments.means_to_go_on(run(START, looks)) is False
 
 
+def test_a_program_that_looks_for_a_list_of_its_own_means_to_go_on():
+    look, move = LookedFor(LINE, "done.json", False), FileMoved(LINE, "done.tmp", "done.json")
+    save = saved(path="trial_1.keras")
+    assert moments.means_to_go_on(run(START, look, save, move))
+    assert not moments.means_to_go_on(run(START, save, move, look))
+    assert not moments.means_to_go_on(run(START, look, move))  # nothing tells when to stop it
+    other = replace(look, path="data.csv")
+    assert not moments.means_to_go_on(run(START, other, save, move))
+
+
 # What is found
 
 
@@ -228,6 +239,16 @@ def test_a_program_that_begins_from_zero_is_not_accused():
     messages, notes = found(restarted(loads=False, begins=(0.5,), entries=(7.0,)))
     assert messages == []
     assert notes == ["started again, it begins from zero, without what it has saved"]
+
+
+def test_a_program_that_goes_on_with_its_next_model_does_not_begin_from_zero():
+    """Each window of a series has a model of its own, and a list says which are done."""
+    again = restarted(begins=(0.5,), loads=False)
+    second = variable(9), updated(trains=(9,))
+    windows = replace(again.whole, events=(*second, *again.whole.events))
+    for whole, is_next in ((windows, True), (again.whole, False)):
+        fewer = replace(again, steps=3, whole=replace(whole, steps=8))
+        assert any("from zero" in note for note in found(fewer)[1]) is not is_next
 
 
 @pytest.mark.parametrize(

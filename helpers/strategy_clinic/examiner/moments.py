@@ -11,6 +11,7 @@ from ..observer.events import (
     CheckpointRestored,
     CheckpointSought,
     Event,
+    FileMoved,
     LookedFor,
     Saved,
     SavedAgain,
@@ -115,8 +116,17 @@ def folder_of(run: Recording, save: Save) -> str:
 
 
 def means_to_go_on(run: Recording) -> bool:
-    """Tells whether a program looked for what it saves before it saved anything: it may have been stopped before."""
-    return any(is_sought(run, save.path) for save in run.of(Saved))
+    """Tells whether a program looked for what it saves before it saved anything: it may have been stopped before.
+
+    Or for a file of its own that it replaces, such as a list of what is done, while it saves others.
+    """
+    saves = run.of(Saved)
+    is_replaced = any(
+        run.absolute(look.path) == run.absolute(move.target)
+        for move in run.of(FileMoved)
+        for look in run.of(LookedFor, until=move)
+    )
+    return bool(saves) and (is_replaced or any(is_sought(run, save.path) for save in saves))
 
 
 def is_sought(run: Recording, path: str) -> bool:

@@ -48,6 +48,7 @@ from .after_restart import (
     made_at,
     models_agree,
     states_of,
+    trains_alike_models,
     without_unstable,
 )
 from .blame import (
@@ -376,7 +377,8 @@ def failure(run: Recording, whole: Recording) -> Finding | Note:
 
 
 def begins_from_zero(run: Recording, whole: Recording) -> bool:
-    return begins_as_made(run, whole) and not loads_at_start(run)
+    is_next_model = run.steps < whole.steps and trains_alike_models(whole)
+    return begins_as_made(run, whole) and not (is_next_model or loads_at_start(run))
 
 
 def begins_as_made(run: Recording, whole: Recording) -> bool:
