@@ -146,3 +146,39 @@ def test_a_wrong_loss_beside_clipping(name, mode, tmp_path):
 def test_a_right_loss_beside_clipping(tmp_path):
     examination, _ = examined_with(tmp_path, RIGHT["the average"], rate="0.05, clipnorm=0.1")
     assert [(each.mode, each.by_framework) for each in examination.findings] == [("fm50", True)]
+
+
+DIVIDED = """import numpy as np
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+each = 8 // strategy.num_replicas_in_sync
+with strategy.scope():
+    weight = tf.Variable([0.5, 0.5])
+    optimizer = tf.keras.optimizers.SGD(0.01)
+    optimizer.build([weight])
+
+
+def step(rows):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.square(tf.linalg.matvec(rows, weight) - rows[:, 0])) / 8
+    optimizer.apply_gradients([(tape.gradient(loss, weight), weight)])
+
+
+@tf.function
+def train_step(rows):
+    strategy.run(step, args=(rows,))
+
+
+for number in range(6):
+    batch = np.random.default_rng(number).normal(size=(8, 2)).astype("float32")
+    part = lambda context: tf.constant(batch[context.replica_id_in_sync_group * each :][:each])
+    train_step(strategy.experimental_distribute_values_from_function(part))
+"""
+
+
+def test_batches_that_nobody_has_seen_are_equal_where_the_runs_agree(tmp_path):
+    """With the number of two replicas, one device would get half of each batch."""
+    examination = examined(tmp_path, DIVIDED)
+    assert examination.findings == examination.notes == []
+    assert [each.role for each in examination.runs] == [Role.WATCHED, Role.COMPARED]
