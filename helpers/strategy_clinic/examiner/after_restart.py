@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..observer.events import (
-    Ended,
     ExamplesTaken,
     Frame,
     GradientsApplied,
@@ -28,6 +27,7 @@ from ..observer.events import (
     VariableMade,
 )
 from .blame import called_name, name_of, nodes_of_file, nodes_under
+from .history import steps_at_end
 from .printed import is_comparable
 from .recording import Recording
 
@@ -125,8 +125,7 @@ def trained_on(run: Recording) -> list[ExamplesTaken]:
     Of the iterators of `fit` that begin after as many updates the last one is trained on: others are read for the shapes alone,
     or by the evaluation before.
     """
-    every, ended = run.of(ExamplesTaken), run.last(Ended)
-    made = [each.steps for each in ended.optimizers] if ended else []
+    every, made = run.of(ExamplesTaken), steps_at_end(run)
     last = max([*made, *(each.begins for each in every)], default=0)
     of_fit = {each.begins: each for each in every if each.in_fit}
     return [
@@ -180,9 +179,7 @@ def goes_on(taken: ExamplesTaken, theirs: Sequence[ExamplesTaken], devices: int)
 
 def is_unknown_after(updates: int, theirs: Sequence[ExamplesTaken], whole: Recording) -> bool:
     """Tells whether the whole run goes on after as many updates with batches that are not known, of later iterators."""
-    ended = whole.last(Ended)
-    made = max((each.steps for each in ended.optimizers), default=0) if ended else 0
-    return made > updates and all(
+    return max(steps_at_end(whole), default=0) > updates and all(
         each.begins + each.batches // whole.devices <= updates for each in theirs
     )
 

@@ -10,6 +10,7 @@ from ..observer.events import (
     Event,
     GradientsApplied,
     Loaded,
+    OptimizerState,
     Saved,
 )
 from .recording import Recording
@@ -70,3 +71,13 @@ def goes_back(run: Recording) -> bool:
                 return True
             made[each.variables] = each.steps
     return False
+
+
+def optimizers_of(run: Recording) -> tuple[OptimizerState, ...]:
+    """Returns the optimizers as they are at the end."""
+    ended = run.last(Ended)
+    return ended.optimizers if ended else ()
+
+
+def steps_at_end(run: Recording) -> list[int]:
+    return [state.steps for state in optimizers_of(run)]

@@ -64,7 +64,7 @@ from .blame import (
 from .divergence import distance, repeats_again, tolerance
 from .findings import Evidence, Finding, Location, Note, Text, counted
 from .hangs import waiting_at
-from .history import goes_back
+from .history import goes_back, optimizers_of, steps_at_end
 from .moments import interrupted, saves_of
 from .printed import program_files
 from .recording import Moment, Recording, Role
@@ -472,15 +472,6 @@ def other_end(run: Recording, whole: Recording) -> str:
 def values_at_end(run: Recording) -> tuple[VariableValue, ...]:
     ended = run.last(Ended)
     return ended.values if ended else ()
-
-
-def optimizers_of(run: Recording) -> tuple[OptimizerState, ...]:
-    ended = run.last(Ended)
-    return ended.optimizers if ended else ()
-
-
-def steps_at_end(run: Recording) -> list[int]:
-    return [state.steps for state in optimizers_of(run)]
 
 
 def rate_of(state: OptimizerState) -> float | None:

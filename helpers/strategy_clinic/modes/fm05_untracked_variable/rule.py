@@ -18,7 +18,7 @@ from ...examiner.findings import (
     ResetVariable,
     Text,
 )
-from ...examiner.history import loads_of
+from ...examiner.history import loads_of, steps_at_end
 from ...examiner.printed import NUMBER, is_comparable, program_files
 from ...examiner.recording import Recording
 from ...examiner.restarts import (
@@ -28,7 +28,6 @@ from ...examiner.restarts import (
     loads_at_start,
     lost,
     resumed,
-    steps_at_end,
 )
 from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs

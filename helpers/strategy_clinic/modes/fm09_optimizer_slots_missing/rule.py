@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from ...examiner.blame import from_maker
 from ...examiner.findings import Finding
+from ...examiner.history import optimizers_of
 from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
 from ...examiner.unfilled import save_of
 from ...observer.events import (
     CheckpointRestored,
-    Ended,
     GradientsApplied,
     Loaded,
     OptimizerState,
@@ -72,10 +72,9 @@ def trained_on(recording: Recording, load: Loaded) -> list[OptimizerState]:
     """Returns the optimizers that have trained before a load and train after it, and whose slots nothing has changed."""
     writes = recording.of(VariableWritten)
     changed = recording.loaded | {each.number for each in writes if each.writer is Owner.USER}
-    ended = recording.last(Ended)
     # One that the program has dropped since is not there at the end; its first update after the load is.
     later = {each.optimizer.variables[:1] for each in recording.of(GradientsApplied, after=load)}
-    steps_at_end = {each.variables[:1]: each.steps for each in (ended.optimizers if ended else ())}
+    steps_at_end = {each.variables[:1]: each.steps for each in optimizers_of(recording)}
     return [
         then
         for then in load.optimizers

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ...examiner.blame import called_at
 from ...examiner.findings import Finding
+from ...examiner.history import steps_at_end
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import (
     Holder,
@@ -15,7 +16,6 @@ from ...examiner.restarts import (
     finding,
     lost,
     other_end,
-    steps_at_end,
 )
 from ...examiner.rule import observed, rule
 from ...observer.events import (

@@ -18,9 +18,9 @@ from ...examiner.after_restart import (
 from ...examiner.blame import from_definer, from_iterated, loop_around
 from ...examiner.divergence import repeats_again
 from ...examiner.findings import FollowUp, OtherLaterSeeds, OtherSeed
-from ...examiner.history import updates_of
+from ...examiner.history import steps_at_end, updates_of
 from ...examiner.recording import Recording, Role
-from ...examiner.restarts import finding, is_only_order, other_end, resumed, steps_at_end
+from ...examiner.restarts import finding, is_only_order, other_end, resumed
 from ...examiner.rule import Answers, Runs, Steps, observed, rule, rule_of_runs
 from ...observer.events import (
     EpochsLeftOut,
