@@ -3,8 +3,32 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, ended, found, loaded, modes, run, updated, variable, written
-from strategy_clinic.observer.events import ExceptionRaised, ModelCalled, Outcome, UnbuiltModelRead
+from recorded import (
+    LINE,
+    OTHER,
+    compiled,
+    defined,
+    ended,
+    found,
+    loaded,
+    modes,
+    run,
+    stack,
+    updated,
+    variable,
+    written,
+)
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.observer.events import (
+    ExceptionRaised,
+    Frame,
+    ModelCalled,
+    Outcome,
+    StrategyMade,
+    UnbuiltModelRead,
+    Use,
+)
 
 EARLY = UnbuiltModelRead(LINE, "model", LINE)
 
@@ -68,3 +92,51 @@ def test_a_sum_over_no_variables(error, text, before, expected):
     assert modes(run(*before, raised, outcome=Outcome.RAISED)) == expected
     other = replace(raised, traceback=f"{error}: my own words")
     assert modes(run(*before, other, outcome=Outcome.RAISED)) == []
+
+
+PROGRAM = """class Model(tf.keras.Model):
+    def call(self, inputs):
+        return self.inner(inputs)
+    def train_step(self, data):
+        return self.inner(data[0])
+model.compile(optimizer)
+model.fit(pairs)
+"""
+STRATEGY = StrategyMade(OTHER, "MirroredStrategy", 2)
+CALL = "ValueError: Exception encountered when calling Model.call()."
+SHAPE = "ValueError: Input 0 of layer 'model' is incompatible with the layer"
+
+
+def note_of_exception(
+    tmp_path, *lines, text=CALL, events=(STRATEGY,), steps=("train_step",), **how
+):
+    """Returns the note about an exception on these lines in `fit`, each with the function that it is in."""
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    own = compiled(stack(path, 6), *(defined(Use.STEP, path, 4, name) for name in steps))
+    frames = tuple(Frame(str(path), line, function) for line, function in (*lines, (7, "<module>")))
+    raised = ExceptionRaised(frames, "ValueError", text, ())
+    told = diagnose(Runs([run(*events, own, raised, outcome=Outcome.RAISED, **how)]))
+    return [note for note in told.notes if "before `train_step` ran" in note]
+
+
+@pytest.mark.parametrize("lines, text", [([(3, "call")], CALL), ([], CALL), ([], SHAPE)])
+def test_a_model_that_fit_calls_before_its_step(tmp_path, lines, text):
+    assert len(note_of_exception(tmp_path, *lines, text=text)) == 1
+
+
+@pytest.mark.parametrize(
+    "lines, changes",
+    [
+        ([(3, "call"), (5, "train_step")], {}),
+        ([(3, "__getitem__")], {}),
+        ([(3, "call")], {"steps": ()}),
+        ([(3, "call")], {"steps": ("test_step",)}),
+        ([(3, "call")], {"events": ()}),
+        ([(3, "call")], {"keras": 2}),
+        ([], {"text": "ValueError: Failed to find data adapter that can handle input"}),
+    ],
+    ids=["step", "data", "no step", "step of a test", "no strategy", "Keras 2", "not called"],
+)
+def test_other_exceptions_in_fit(tmp_path, lines, changes):
+    assert note_of_exception(tmp_path, *lines, **changes) == []

@@ -97,9 +97,10 @@ print(pasted(checks.assert_gradients_fit))
 # `build` does not always help: on Keras 3 it creates no weights in a subclass of `Model` that does not define `build` itself,
 # and warns that the layer `looks like it has unbuilt state`.
 #
-# A model with a `train_step` and no `call`, such as a VAE, trains without a strategy. Under one, `fit` of Keras 3 first calls it, and
-# the loss and metrics of `compile`, to build them. It raises `Unable to automatically build the model`: add `call`, and compile no
-# loss where there are no labels.
+# A model with a `train_step` may have no `call`, as a VAE, or one that takes only a part of `x`: it trains without a strategy. Under
+# one, `fit` of Keras 3 first calls it on the whole `x`, and then the loss and metrics of `compile`, to build them. It raises
+# `Unable to automatically build the model`, or what `call` raises: let `call` take the whole `x`, and compile no loss where there
+# are no labels.
 #
 # See [the guide to Sequential](https://www.tensorflow.org/guide/keras/sequential_model#specifying_the_input_shape_in_advance).
 

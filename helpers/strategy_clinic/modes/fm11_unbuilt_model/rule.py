@@ -2,22 +2,31 @@
 
 from collections.abc import Iterator
 
-from ...examiner.blame import from_maker
-from ...examiner.findings import Finding, counted
-from ...examiner.recording import Recording
-from ...examiner.rule import blames, line_of, names, observed, rule
+from ...examiner.blame import called_at, from_maker
+from ...examiner.findings import Finding, Note, counted
+from ...examiner.recording import Recording, stack_of
+from ...examiner.rule import Steps, blames, line_of, names, observed, rule
 from ...observer.events import (
     ExceptionRaised,
     GradientsApplied,
     ModelCalled,
+    ModelCompiled,
     Stack,
+    StrategyMade,
     UnbuiltModelRead,
+    Use,
 )
 
 # What `tf.add_n`, and `all_reduce` of a replica's context, say of an empty list.
 NOTHING_TO_ADD = (
     "Inputs must be an iterable of at least one Tensor",
     "'NoneType' object has no attribute 'batch_reduce'",
+)
+# What Keras says of a model, or of a loss, that was called with something else than it takes.
+CALLED_IN_VAIN = (
+    "is incompatible with the layer",
+    "Exception encountered when calling",
+    "None values not supported",
 )
 
 
@@ -68,6 +77,33 @@ def changed_variables(recording: Recording) -> frozenset[int]:
 def last_empty(recording: Recording) -> UnbuiltModelRead | None:
     empty = [each for each in recording.of(UnbuiltModelRead) if not each.variables]
     return next(reversed(empty), None)
+
+
+@rule("fm11", explains_divergence=False)
+def called_before_its_step(recording: Recording) -> Steps:
+    """Notes that a model raised when `fit` of Keras 3 built it under a strategy, and before its own step has run."""
+    raised, compiled = recording.last(ExceptionRaised), recording.last(ModelCompiled)
+    steps = {each.name for each in recording.definitions(Use.STEP)}
+    if not (raised and compiled and recording.of(StrategyMade)) or recording.keras_used == 2:
+        return
+    inner = lines_in_fit(stack_of(raised))
+    is_early = "train_step" in steps and not recording.of(GradientsApplied, after=compiled)
+    is_called = any(frame.function == "call" for frame in inner or ())
+    is_called |= inner == () and any(text in raised.traceback for text in CALLED_IN_VAIN)
+    if is_early and is_called and not any(frame.function == "train_step" for frame in inner or ()):
+        yield Note(
+            "this was raised before `train_step` ran: under a strategy `fit` of Keras 3 first calls the model on the whole `x`, "
+            "and the compiled loss, to build them. If `train_step` takes `x` apart, let `call` take the whole `x`; compile no "
+            "loss where there are no labels (fm11)"
+        )
+
+
+def lines_in_fit(stack: Stack) -> Stack | None:
+    """Returns the lines that ran within the innermost `fit`; None if none was called."""
+    for i, frame in enumerate(stack):
+        if "fit" in called_at(frame):
+            return stack[:i]
+    return None
 
 
 @names("fm11")
