@@ -27,6 +27,7 @@ from strategy_clinic.observer.events import (
     CheckpointSought,
     ExceptionRaised,
     FileMoved,
+    FileWritten,
     LookedFor,
     OrderDrawn,
     Outcome,
@@ -164,9 +165,11 @@ def test_a_program_that_looks_for_its_own_saves_means_to_go_on(looks, expected):
     assert moments.means_to_go_on(run(START, looks)) is False
 
 
-def test_a_program_that_looks_for_a_list_of_its_own_means_to_go_on():
-    look, move = LookedFor(LINE, "done.json", False), FileMoved(LINE, "done.tmp", "done.json")
-    save = saved(path="trial_1.keras")
+@pytest.mark.parametrize(
+    "move", [FileMoved(LINE, "done.tmp", "done.json"), FileWritten(LINE, "/program/done.json")]
+)
+def test_a_program_that_looks_for_a_list_of_its_own_means_to_go_on(move):
+    look, save = LookedFor(LINE, "done.json", False), saved(path="trial_1.keras")
     assert moments.means_to_go_on(run(START, look, save, move))
     assert not moments.means_to_go_on(run(START, save, move, look))
     assert not moments.means_to_go_on(run(START, look, move))  # nothing tells when to stop it

@@ -93,7 +93,7 @@ def test_a_variable_that_is_rightly_left_out(events):
     assert modes(run(MINE, *events)) == []
 
 
-ATTRIBUTE = saved(left=[omitted(trained=True, attribute=True)], kind=SaveKind.MODEL)
+ATTRIBUTE = saved(left=[omitted(trained=True, of_saved=True)], kind=SaveKind.MODEL)
 
 
 @pytest.mark.parametrize("keras, mode", [(3, "fm66"), (2, "fm05")])

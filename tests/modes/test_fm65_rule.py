@@ -7,22 +7,19 @@ import pytest
 from recorded import (
     LINE,
     OTHER,
+    found,
     loaded,
     modes,
     omitted,
     run,
     saved,
-    stack,
     updated,
     variable,
     written,
 )
 from strategy_clinic.observer.events import (
     CheckpointRestored,
-    Held,
     ModelCalled,
-    Owner,
-    ProgramState,
     SaveKind,
     VariablesKept,
 )
@@ -99,54 +96,23 @@ def test_what_follows_a_list(save, keras):
     assert [mode for mode, _ in judged(save, KEPT, CALLED, keras=keras)] == []
 
 
-# Trained weights that no file has
-
-TWO, FOUR = "(3,) 1 1; (3,) 2 2", "(3,) 1 1; (3,) 2 2; (3,) 3 3; (3,) 4 4"
+# Weights that no file has
 
 
-@pytest.mark.parametrize(
-    "call, value, mode",
-    [
-        ("Checkpoint(model=network)", FOUR, "fm65"),
-        ("Checkpoint(model=self.network)", FOUR, "fm65"),
-        ("Checkpoint(**dict(model=network))", FOUR, "fm65"),
-        ("Checkpoint(encoder=network.encoder)", FOUR, "fm05"),
-        ("Checkpoint(encoder=network)", TWO, "fm05"),
-        ("Checkpoint(step=step)", FOUR, "fm05"),
-    ],
-    ids=[
-        "a model",
-        "an attribute",
-        "in a dictionary",
-        "a part of it",
-        "a part of it that has all its weights",
-        "no model",
-    ],
-)
-@pytest.mark.parametrize("keras", [3, None])
-def test_what_the_checkpoint_was_given(call, value, mode, keras, tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text(f"checkpoint = {call}\n")
-    left = [omitted(number=number, trained=True) for number in (11, 12)]
-    save = saved(held=[1, 2], left=left, made_at=stack(path, 1))
-    state = ProgramState(1, (Held(str(path), "", "network", value),))
-    trains = updated(trains=(1, 2, 11, 12))
-    found = modes(run(*MODEL, trains, state, save, keras=keras))
-    assert {name for name, _ in found} == {mode}
+@pytest.mark.parametrize("of_saved, mode", [(True, "fm65"), (False, "fm05")])
+def test_what_the_checkpoint_was_given(of_saved, mode):
+    left = [omitted(number=number, trained=True, of_saved=of_saved) for number in (11, 12)]
+    judged_as = modes(run(*MODEL, updated(trains=(1, 2, 11, 12)), saved(held=[1, 2], left=left)))
+    assert {name for name, _ in judged_as} == {mode}
 
 
-def test_variables_with_the_shapes_of_the_model(tmp_path):
-    """Weights are averaged in variables of the program: the checkpoint has these, and was given no model."""
-    path = tmp_path / "train.py"
-    path.write_text("checkpoint = Checkpoint(average=network)\n")
-    own = [variable(number, maker=Owner.USER) for number in (3, 4, 13, 14)]
-    left = [omitted(number=number, trained=True) for number in (1, 2, 11, 12)]
-    state = ProgramState(1, (Held(str(path), "", "network", FOUR),))
-    for held, is_named in (((3, 4, 13, 14), False), ((3,), True)):
-        save = saved(held=held, left=left, made_at=stack(path, 1))
-        trains = updated(trains=(1, 2, 11, 12))
-        found = modes(run(*MODEL, *own, trains, state, save))
-        assert ("fm65" in dict(found)) is is_named
+def test_weights_that_the_program_writes_to():
+    left = [omitted(number=11, of_saved=True)]
+    (finding,) = found(run(*MODEL, updated(trains=(1, 2)), saved(held=[1, 2], left=left)))
+    assert finding.mode == "fm65"
+    assert str(finding.message).startswith("the checkpoint lacks 1 weight of the model")
+    held = saved(held=[11], path="other")
+    assert modes(run(*MODEL, updated(trains=(1, 2)), saved(held=[1, 2], left=left), held)) == []
 
 
 # In real processes

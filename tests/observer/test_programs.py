@@ -680,6 +680,88 @@ def test_a_model_that_is_loaded_while_another_one_is_used(run, used, models):
 
 
 @pytest.mark.slow
+def test_a_metric_that_returns_a_variable(run):
+    text = """
+        import keras
+        import tensorflow as tf
+
+        class Last(keras.metrics.Metric):
+            def __init__(self):
+                super().__init__(name="last")
+                self.value = self.add_weight(shape=(), initializer="zeros", name="value")
+
+            def update_state(self, y, outputs, sample_weight=None):
+                self.value.assign(0.25)
+
+            def result(self):
+                return self.value
+
+        with tf.distribute.MirroredStrategy().scope():
+            model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+            model.compile("sgd", "mse", metrics=[Last()])
+        model.evaluate(tf.ones((4, 1)), tf.ones((4, 1)), verbose=0)
+        """
+    watched = run(text, "--devices", "2")
+    assert not watched.of(events.ObserverFailed), watched.error
+    (reported,) = watched.of(events.MetricsReported)
+    assert {each.name: each.value for each in reported.metrics}["last"] == 0.5  # of both replicas
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first_call, early", [("restored(x)", 0), ("", 1)])
+def test_layers_that_are_quantized_after_a_restore(run, first_call, early):
+    text = f"""
+        import keras
+        import tensorflow as tf
+
+        def made():
+            return keras.Sequential([keras.layers.Dense(3), keras.layers.Dense(3)])
+
+        x = tf.ones((2, 3))
+        model, restored = made(), made()
+        model(x)
+        path = tf.train.Checkpoint(model=model).write("saved")
+        {first_call}
+        tf.train.Checkpoint(model=restored).read(path)
+        restored(x)
+        for layer in restored.layers:
+            layer.quantize("int8")
+        restored(x)
+        """
+    watched = run(text)
+    assert watched.status == 0, watched.error
+    assert len(watched.of(events.Ended)[0].restored_before_build) == early
+
+
+@pytest.mark.slow
+def test_a_program_that_tries_to_read_what_it_has_not_saved_yet(run):
+    text = """
+        import tensorflow as tf
+
+        weight = tf.Variable(1.0)
+        checkpoint = tf.train.Checkpoint(weight=weight)
+        for read in (
+            lambda: tf.keras.models.load_model("last.keras"),
+            lambda: tf.keras.models.load_model(filepath="last.keras"),
+            lambda: tf.saved_model.load("exported"),
+            lambda: checkpoint.restore("first"),
+            lambda: checkpoint.read("second"),
+            lambda: checkpoint.restore(None),
+        ):
+            try:
+                read()
+            except (OSError, ValueError, tf.errors.NotFoundError):
+                pass
+        checkpoint.write("second")
+        checkpoint.read("second")
+        """
+    watched = run(text)
+    assert watched.status == 0, watched.error
+    looked = [each.path for each in watched.of(events.LookedFor)]
+    assert looked == ["last.keras", "exported", "first", "second"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["value = weight", "value = tf.convert_to_tensor(weight)"])
 def test_a_program_that_trains_without_an_optimizer(run, source):
     watched = run(BY_HAND.format(source=source), "--devices", "2")
@@ -1054,6 +1136,12 @@ FITS = {
     "a fit after it": (
         "for epochs in (2, 4): model.fit(x, x, epochs=epochs, verbose=0, callbacks=[backup()])\n"
         "    model.fit(x, x, epochs=3, verbose=0)",
+        [(3, 1, 2, True)],
+    ),
+    "a fit with an empty backup after it": (
+        "for epochs in (2, 4): model.fit(x, x, epochs=epochs, verbose=0, callbacks=[backup()])\n"
+        "    own = keras.callbacks.BackupAndRestore('other')\n"
+        "    model.fit(x, x, epochs=3, verbose=0, callbacks=[own])",
         [(3, 1, 2, True)],
     ),
 }
@@ -1512,6 +1600,7 @@ optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), mo
 """
 SAVES = {
     "numpy": 'path = path.with_suffix(".npz"); np.savez(path, *model.get_weights(), step=3)',
+    "history": 'path = path.with_suffix(".npz"); np.savez(path, *model.get_weights(), losses=np.arange(6.0))',
     "pickle": "pickle.dump(model.get_weights(), path.open('wb'))",
 }
 LOADS = {
@@ -1531,6 +1620,10 @@ model.variables[1].assign(arrays["arr_1"])
 for variable, value in zip(model.variables, pickle.load(path.open("rb"))):
     variable.assign(value)
 """,
+    "beside other arrays": """
+for number, variable in enumerate(model.variables):
+    variable.assign(np.load(path)[f"arr_{number}"])
+""",
     "one table of two": 'model.variables[0].assign(np.load(path)["arr_0"])',
     "other values": """
 for variable, value in zip(model.variables, np.load(path).values()):
@@ -1543,7 +1636,8 @@ for variable, value in zip(model.variables, np.load(path).values()):
 @pytest.mark.parametrize("how", LOADS)
 def test_arrays_of_a_file_that_a_program_assigns(run, how):
     module = "pickle" if how == "pickle" else "numpy"
-    text = ASSIGNS.format(module=module, save=SAVES[module], load=LOADS[how])
+    save = SAVES["history" if how == "beside other arrays" else module]
+    text = ASSIGNS.format(module=module, save=save, load=LOADS[how])
     watched = run(text)
     assert not watched.of(events.ObserverFailed)
     (saved,) = watched.of(events.Saved)

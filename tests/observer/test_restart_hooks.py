@@ -10,10 +10,11 @@ import textwrap
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from strategy_clinic.examiner.reading import from_json
 from strategy_clinic.observer.context import Context, Settings
-from strategy_clinic.observer.events import LookedFor
+from strategy_clinic.observer.events import FileWritten, LookedFor
 from strategy_clinic.observer.restarts import LOOKING, Restarts
 from thorough import thorough
 
@@ -39,6 +40,7 @@ def context(tmp_path):
     context = Context(Settings(str(tmp_path / "events.jsonl")))
     Restarts(context).watch()
     yield context
+    context.stopped = True
     context.patches.restore()
 
 
@@ -83,6 +85,67 @@ def test_a_process_that_is_not_observed_gets_the_plain_function(context, protoco
 def test_a_descriptor_and_what_a_library_looks_for_are_not_reported(context, tmp_path):
     subprocess.run([sys.executable, "-c", ""], check=True, cwd=tmp_path)
     os.listdir(os.open(tmp_path, os.O_RDONLY))
+    context.patches.restore()
+    assert not Path(context.settings.events).exists()
+
+
+def opened(path, mode="r"):
+    with open(path, mode):
+        pass
+
+
+READS = {
+    "open": opened,
+    "os.open": lambda path: os.open(path, os.O_RDONLY),
+    "read_text": lambda path: Path(path).read_text(),
+    "read_bytes": lambda path: Path(path).read_bytes(),
+    "numpy.load": lambda path: np.load(path),
+    "numpy.fromfile": lambda path: np.fromfile(path),
+}
+WRITES = {
+    "open": lambda path: opened(path, "w"),
+    "new": lambda path: opened(path, "x"),
+    "append": lambda path: opened(path, "ab"),
+    "update": lambda path: opened(path, "r+"),
+    "os.open": lambda path: os.close(os.open(path, os.O_WRONLY)),
+    "write_text": lambda path: Path(path).write_text("{}"),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_file_that_is_read_and_does_not_exist(context, tmp_path, name):
+    path = str(tmp_path / "state.npy")
+    for _ in range(2):
+        with pytest.raises(FileNotFoundError):
+            READS[name](path)
+    looked = [each for each in events_of(context) if each.path == path]
+    assert [type(each) for each in looked] == [LookedFor]
+    assert looked[0].location[0].path == __file__ and not looked[0].lists
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_file_that_is_looked_for_and_written(context, tmp_path, name):
+    path = tmp_path / "state.json"
+    path.exists()
+    if name in ("update", "os.open"):
+        path.write_text("{}")
+    else:
+        WRITES[name](path)
+        path.unlink()
+    WRITES[name](path)
+    looked, written = events_of(context)
+    assert isinstance(looked, LookedFor) and isinstance(written, FileWritten)
+    assert (written.path, written.location[0].path) == (str(path), __file__)
+
+
+def test_files_that_tell_nothing_of_a_restart(context, tmp_path):
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "a.json").read_text()
+    with open(os.open(tmp_path / "a.json", os.O_RDONLY)) as file:
+        file.read()
+    with pytest.raises(FileNotFoundError):
+        opened(Path(os.__file__).parent / "no.cfg")  # of Python's own
     context.patches.restore()
     assert not Path(context.settings.events).exists()
 

@@ -12,6 +12,7 @@ from ..observer.events import (
     CheckpointSought,
     Event,
     FileMoved,
+    FileWritten,
     LookedFor,
     Saved,
     SavedAgain,
@@ -118,15 +119,17 @@ def folder_of(run: Recording, save: Save) -> str:
 def means_to_go_on(run: Recording) -> bool:
     """Tells whether a program looked for what it saves before it saved anything: it may have been stopped before.
 
-    Or for a file of its own that it replaces, such as a list of what is done, while it saves others.
+    Or for a file of its own that it writes, such as a list of what is done, while it saves others.
     """
     saves = run.of(Saved)
-    is_replaced = any(
-        run.absolute(look.path) == run.absolute(move.target)
-        for move in run.of(FileMoved)
-        for look in run.of(LookedFor, until=move)
+    written: dict[Event, str] = {each: each.path for each in run.of(FileWritten)}
+    written |= {each: each.target for each in run.of(FileMoved)}
+    is_own = any(
+        run.absolute(look.path) == run.absolute(path)
+        for event, path in written.items()
+        for look in run.of(LookedFor, until=event)
     )
-    return bool(saves) and (is_replaced or any(is_sought(run, save.path) for save in saves))
+    return bool(saves) and (is_own or any(is_sought(run, save.path) for save in saves))
 
 
 def is_sought(run: Recording, path: str) -> bool:

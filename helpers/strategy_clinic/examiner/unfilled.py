@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -14,18 +12,13 @@ from ..observer.events import (
     ModelCalled,
     ModelUsed,
     Owner,
-    ProgramState,
     Saved,
     SaveKind,
     VariableRead,
     VariablesKept,
     VariableWritten,
 )
-from .blame import from_contents, name_of, nodes_under, statement_at
-from .printed import program_files
 from .recording import Recording
-
-SHAPE = re.compile(r"\([\d, ]*\)(?= )")  # of a weight, in what a name holds
 
 
 def loads_with_kept(recording: Recording) -> list[VariablesKept]:
@@ -98,38 +91,9 @@ def save_of(run: Recording, load: CheckpointRestored | Loaded | VariablesKept) -
 
 
 def layers_left_out(run: Recording, save: Saved) -> set[int]:
-    """Returns the trained weights that a checkpoint has not, though it was given a model of Keras 3 that has them."""
-    weights = of_layers(run, (each.number for each in save.omitted if each.trained))
-    whole = weights | of_layers(run, save.variables)
-    return weights if weights and names_model_with(run, save, whole) else set()
-
-
-def names_model_with(run: Recording, save: Saved, weights: set[int]) -> bool:
-    """Tells whether the line that makes a checkpoint names a model of Keras 3 with as many weights of these shapes."""
-    line = from_contents(save.made_at, program_files(run))
-    if run.keras_used == 2 or save.kind is not SaveKind.CHECKPOINT or not line:
-        return False
-    wanted = Counter(map(str, run.shapes_of(weights)))
-    # What is named may be variables of the program with these shapes, such as an average of the weights.
-    own = {each for each in save.variables if run.maker_of(each) is Owner.USER}
-    if wanted <= Counter(map(str, run.shapes_of(own))):
-        return False
-    names = names_given(statement_at(line[0]))
-    states = [each for state in run.of(ProgramState, until=save) for each in state.values]
-    return any(
-        wanted <= Counter(SHAPE.findall(each.value)) for each in states if each.name in names
-    )
-
-
-def names_given(statement: ast.stmt | None) -> set[str]:
-    """Returns the names of what calls and dictionaries of a statement get: of `model.encoder` the last one."""
-    values: list[ast.expr] = []
-    for node in nodes_under(statement):
-        if isinstance(node, ast.Call):
-            values += [*node.args, *(word.value for word in node.keywords)]
-        if isinstance(node, ast.Dict | ast.Assign):
-            values += node.values if isinstance(node, ast.Dict) else [node.value]
-    return {*map(name_of, values)} - {""}
+    """Returns the weights that a checkpoint has not, though it was given the model or the layer that has them."""
+    is_checkpoint = save.kind is SaveKind.CHECKPOINT
+    return of_layers(run, (each.number for each in save.omitted if is_checkpoint and each.of_saved))
 
 
 def save_without(recording: Recording, load: VariablesKept) -> Saved | None:

@@ -185,7 +185,8 @@ class Checkpoints:
     def save_checkpoint(self, path: Any, root: Any) -> None:
         made_at = self.made_at.get(root) or ()
         numbers = self.without_unsaved(root, str(path), self.reachable(root))
-        omitted = self.saved(SaveKind.CHECKPOINT, path, numbers, made_at)
+        unsaved = self.unsaved[self.context.serial(root)]
+        omitted = self.saved(SaveKind.CHECKPOINT, path, numbers, made_at, unsaved)
         self.report_old_values(str(path), root)
         self.change_if_asked(omitted)
         self.kills.save_ended()
@@ -233,7 +234,7 @@ class Checkpoints:
             (record.variable, sample_of(record)) for record in records
         )
         attributes = {*self.variables.numbers_of(attributes_of(call.owner))} - {*numbers}
-        self.change_if_asked(self.saved(SaveKind.MODEL, path, numbers, attributes=attributes))
+        self.change_if_asked(self.saved(SaveKind.MODEL, path, numbers, of_saved=attributes))
         self.kills.save_ended()
 
     def object_saved(self, _: Any, call: Call) -> None:
@@ -246,7 +247,7 @@ class Checkpoints:
             self.kills.save_begins(call)
 
     def arrays_saved(self, _: Any, call: Call) -> None:
-        """Reports weights that are taken out of a model by hand: arrays that all are the values of variables."""
+        """Reports weights that are taken out of a model by hand: arrays that are the values of variables."""
         weights, path = self.weights_among(call), name_of(call["file"])
         if weights:
             if path != call["file"]:
@@ -256,13 +257,14 @@ class Checkpoints:
             self.kills.save_ended()
 
     def weights_among(self, call: Call) -> list[tuple[Sample, int]]:
-        """Returns the arrays that a call gets, each with a variable of its values; nothing if one is of no variable."""
+        """Returns the arrays that a call gets which have the values of variables: all of them, or several beside others."""
         arguments = call.bound.arguments
         given = [arguments[name] for name in ("args", "kwds", "arr", "obj") if name in arguments]
         samples = samples_in(given)
         known = {each.sample: each.number for each in self.variables.values()} if samples else {}
-        all_known = all(each in known for each in samples)
-        return [(each, known[each]) for each in samples] if all_known else []
+        found = [(each, known[each]) for each in samples if each in known]
+        telling = [each for each, _ in found if len({*each.entries}) > 1]  # other arrays are 0, too
+        return found if len(found) == len(samples) or len(telling) > 1 else []
 
     def arrays_read(self, content: Any, call: Call) -> None:
         """Remembers what a file contains; archives of NumPy are not read before it matters."""
@@ -278,10 +280,14 @@ class Checkpoints:
         path: Any,
         numbers: tuple[int, ...],
         made_at: Stack = (),
-        attributes: Collection[int] = (),
+        of_saved: Collection[int] = (),
     ) -> list[Record]:
-        """Reports a save, and returns the changed variables that are not in it."""
-        omitted = [record for record in self.variables.alive() if is_omitted(record, numbers)]
+        """Reports a save, and returns the variables that are not in it: those that have changed, or are of what was saved."""
+        omitted = [
+            record
+            for record in self.variables.alive()
+            if is_omitted(record, numbers, record.number in of_saved)
+        ]
         self.context.guard_always(self.program_states.saved)
         is_new, dies = self.context.is_first("saved", kind, str(path)), self.context.settings.dies
         few = self.context.count("saves", kind, is_new) <= MOST_SAVES
@@ -297,7 +303,7 @@ class Checkpoints:
                     made_at=made_at,
                     variables=numbers,
                     omitted=tuple(
-                        omitted_variable(record, record.number in attributes) for record in omitted
+                        omitted_variable(record, record.number in of_saved) for record in omitted
                     ),
                     optimizers=self.optimizers.states(),
                     steps=self.context.steps.count,
@@ -363,18 +369,27 @@ class Checkpoints:
         early = []
         for restore in self.restores:
             new = {*self.reachable(restore.root)} - {*restore.variables}
+            new -= self.added_to_layers(restore.root, {*restore.variables})
             message = unmatched_objects(restore.status) if new else ""
             shapes, samples = ({each[i] for each in restore.stored} for i in range(2))
             fitting = tuple(
                 record.number
                 for record in self.variables.alive()
                 if record.number in new and record.maker in (Owner.LAYER, Owner.USER)
-                if tuple(record.variable.shape) in shapes
+                if record.variable.dtype.is_floating and tuple(record.variable.shape) in shapes
                 if (record.first or sample_of(record)) not in samples
             )
             if message and fitting:
                 early.append(RestoredBeforeBuild(restore.path, fitting, message, restore.location))
         return tuple(early)
+
+    def added_to_layers(self, root: Any, before: Collection[int]) -> set[int]:
+        """Returns the variables of layers that had others before: such a layer was built, and got more of them afterwards."""
+        import tensorflow as tf
+
+        layers = filter(is_keras, tf.train.TrackableView(root).descendants())
+        own = [{*self.variables.numbers_of(own_variables(layer))} for layer in layers]
+        return {number for numbers in own if numbers & {*before} for number in numbers}
 
     def report_kept(
         self,
@@ -513,12 +528,9 @@ class Checkpoints:
             given[record.number] = samples[0]
 
     def report_assigned(self, path: str, stack: Stack) -> None:
-        """Reports a file whose arrays all were given to variables: one table of other numbers is no saved training."""
+        """Reports a file of which several arrays were given to variables: one table of numbers is no saved training."""
         given = self.assigned.pop(path)
-        arrays = {each for each, file in self.files_of_values.items() if file == path}
-        if len(given) > 1 and {each for each in arrays if len(each.entries) > 1} <= {
-            *given.values()
-        }:
+        if len(given) > 1:
             self.loaded("assign", path, sorted(given), stack)
 
     def loaded(
@@ -575,12 +587,12 @@ def difference(variable: Any, value: Any) -> tuple[float, float] | None:
     return (float(held.flat[apart[0]]), float(now.flat[apart[0]])) if len(apart) else None
 
 
-def is_omitted(record: Record, saved: tuple[int, ...]) -> bool:
-    changed = record.written or record.trained
+def is_omitted(record: Record, saved: tuple[int, ...], of_saved: bool) -> bool:
+    changed = record.written or record.trained or of_saved
     return changed and record.number not in saved and record.maker in (Owner.USER, Owner.LAYER)
 
 
-def omitted_variable(record: Record, attribute: bool) -> OmittedVariable:
+def omitted_variable(record: Record, of_saved: bool) -> OmittedVariable:
     now = sample_of(record)
     return OmittedVariable(
         number=record.number,
@@ -588,7 +600,7 @@ def omitted_variable(record: Record, attribute: bool) -> OmittedVariable:
         read=record.read,
         changed=any((now.norm, *now.entries)) and now != record.first,
         scalar=now.entries[0] if len(now.entries) == 1 else None,
-        attribute=attribute,
+        of_saved=of_saved,
     )
 
 
@@ -628,6 +640,12 @@ def named_by(root: Any) -> list[Any]:
 
 def is_keras(thing: Any) -> bool:
     return any(map(is_of_keras, type(thing).__mro__))
+
+
+def own_variables(layer: Any) -> list[Any]:
+    """Returns the variables of a layer of Keras 3, without those of layers in it."""
+    names = "_trainable_variables", "_non_trainable_variables"
+    return [each for name in names for each in getattr(layer, name, ())]
 
 
 def is_sharded(thing: Any) -> bool:

@@ -140,16 +140,14 @@ class RestoredBeforeBuild:
 
 @dataclass(frozen=True)
 class OmittedVariable:
-    """A variable that was changed and is not in the file that was saved."""
+    """A variable that was changed, or is of what was saved, and is not in the file."""
 
     number: int
     trained: bool
     read: bool  # at any time before
     changed: bool  # differs from its value before the program first wrote to it, and is not 0
     scalar: float | None  # its value, if it is a single number
-    attribute: bool = (
-        False  # of a layer of the model that was saved, which Keras does not put into its files
-    )
+    of_saved: bool = False  # of a model, or of a layer, that was saved and whose file lacks it
 
 
 @dataclass(frozen=True)
@@ -334,6 +332,11 @@ class HeldChildFailed(LocatedEvent):
 class ClusterStrategyRequested(LocatedEvent):
     strategy: str  # multi_worker or parameter_server
     config: str = ""  # the value of TF_CONFIG
+
+
+@dataclass(frozen=True)
+class ClusterDescribed(LocatedEvent):
+    """The program sets TF_CONFIG."""
 
 
 @dataclass(frozen=True)
@@ -848,10 +851,20 @@ class SavedAgain(Event):
 
 @dataclass(frozen=True)
 class LookedFor(LocatedEvent):
-    """The program, or a callback, asked whether a file exists, or which files are in a folder or match a pattern."""
+    """The program, or a callback, asked whether a file exists, or which files are in a folder or match a pattern.
+
+    Or it was going to read a file that does not exist.
+    """
 
     path: str
     lists: bool  # a folder or a pattern
+
+
+@dataclass(frozen=True)
+class FileWritten(LocatedEvent):
+    """A file that the program has looked for is opened to be written; reported once."""
+
+    path: str
 
 
 @dataclass(frozen=True)

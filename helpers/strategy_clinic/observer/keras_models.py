@@ -203,7 +203,7 @@ class KerasModels:
 
     def reported(self, model: Any, values: Mapping[str, Any]) -> None:
         metrics = tuple(
-            Metric(name, float(value))
+            Metric(name, number_of(value))
             for name, value in values.items()
             if not isinstance(value, dict)
         )
@@ -211,6 +211,11 @@ class KerasModels:
             compiled_at = self.compiled_at.get(model) or ()
             stack = self.context.provenance.stack()
             self.context.emit(MetricsReported(stack, metrics, compiled_at))
+
+
+def number_of(value: Any) -> float:
+    """Returns what a metric returns as a number; some return a variable of theirs."""
+    return float(value.numpy() if hasattr(value, "numpy") else value)
 
 
 def steps_per_execution(model: Any) -> int:

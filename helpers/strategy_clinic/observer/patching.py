@@ -125,7 +125,7 @@ class Patches:
         self,
         package: str,
         function: Any,
-        after: ResultHandler,
+        after: ResultHandler | None = None,
         before: Handler | None = None,
         group: str = "",
     ) -> None:

@@ -14,10 +14,22 @@ import sys
 from typing import Any
 
 from .context import Context
-from .events import CallbackState, EpochsLeftOut, LookedFor, OrderDrawn, Owner, SeedRepeated, Stack
+from .events import (
+    CallbackState,
+    EpochsLeftOut,
+    FileWritten,
+    LookedFor,
+    OrderDrawn,
+    Owner,
+    SeedRepeated,
+    Stack,
+)
+from .files_moved import OPENED, listen
 from .identity_map import IdentityMap
 from .patching import Call
+from .python_paths import TO_WRITE, WRITING
 
+INDEX = ".index"  # the file of each checkpoint
 MOST_PATHS = 300  # that are reported as looked for
 MOST_STATES = 200  # of one kind of callback that are reported
 CALLBACKS = "EarlyStopping", "ReduceLROnPlateau", "ModelCheckpoint"
@@ -37,11 +49,13 @@ class Restarts:
         self.generators: dict[str, tuple[Any, bool]] = {}  # of NumPy, and whether each has a seed
         self.states_before: dict[str, str] | None = None  # of generators, after the first step
         self.looked: set[tuple[str, bool]] = set()
+        self.sought: set[str] = set()  # the absolute paths of files that were looked for
         self.callbacks_made: IdentityMap[Stack] = IdentityMap()
         self.epochs: IdentityMap[list[int]] = IdentityMap()  # by model, with their steps
 
     def watch(self) -> None:
         self.context.after_step.append(self.step_ended)
+        listen(self.context, self.happens)
         self.watch_seed(random, "seed", "a")
         self.watch_seed(random.Random, "__init__", "x")
         for owner, names, lists in LOOKING:
@@ -62,6 +76,11 @@ class Restarts:
 
         for name in ("exists", "glob", "listdir"):
             self.context.guard_always(self.watch_looking, tf.io.gfile, name, name != "exists")
+        for name in ("restore", "read"):
+            self.context.patches.wrap(tf.train.Checkpoint, name, before=self.restores)
+        self.context.patches.wrap_everywhere(
+            "tensorflow", tf.saved_model.load, before=self.loads_model
+        )
         self.watch_seed(tf.data.Dataset, "shuffle", after=self.shuffled)
         self.watch_seed(tf.random, "set_seed")
 
@@ -69,6 +88,8 @@ class Restarts:
         keras, wrap = sys.modules[package], self.context.patches.wrap
         self.watch_seed(keras.utils, "set_random_seed")
         wrap(keras.Model, "load_weights", before=self.loads)
+        everywhere = self.context.patches.wrap_everywhere
+        everywhere(package, keras.models.load_model, before=self.loads_model)
         wrap(keras.Model, "fit", before=self.fit_begins, after=self.fit_ended)
         wrap(keras.callbacks.BackupAndRestore, "__init__", before=self.backs_up)
         for name in CALLBACKS:
@@ -92,16 +113,43 @@ class Restarts:
         if self.context.provenance.called_by_program():
             self.looked_for(call["filepath"], False)
 
+    def loads_model(self, call: Call) -> None:
+        self.reads(next(iter(call.bound.arguments.values())))
+
+    def restores(self, call: Call) -> None:
+        if call["save_path"] is not None:
+            self.reads(call["save_path"], INDEX)
+
     def backs_up(self, call: Call) -> None:
         self.looked_for(call["backup_dir"], True)
 
+    def happens(self, event: str, arguments: Any) -> None:
+        if event == OPENED:
+            path, mode, flags = arguments
+            writes = TO_WRITE & {*mode} if isinstance(mode, str) else flags & WRITING
+            self.writes(path) if writes else self.reads(path)
+
+    def reads(self, path: Any, ending: str = "") -> None:
+        """Reports what the program reads that does not exist: it may expect that, and catch the exception."""
+        text = os.fsdecode(path) if is_path(path) else ""
+        if text and not os.path.lexists(text + ending) and self.context.provenance.is_own(text):
+            self.looked_for(text, False)
+
+    def writes(self, path: Any) -> None:
+        absolute = os.path.abspath(os.fsdecode(path)) if is_path(path) else ""
+        if absolute in self.sought:
+            self.sought.remove(absolute)
+            stack = self.context.provenance.plain_stack()
+            self.context.emit(FileWritten(stack, os.fsdecode(path)))
+
     def looked_for(self, path: Any, lists: bool) -> None:
         path = "." if path is None else path
-        if not isinstance(path, (str, bytes, os.PathLike)):
+        if not is_path(path):
             return  # a descriptor, or several patterns
         text = os.fsdecode(path)
         if (text, lists) not in self.looked and len(self.looked) < MOST_PATHS:
             self.looked.add((text, lists))
+            self.sought |= set() if lists else {os.path.abspath(text)}
             self.context.emit(LookedFor(self.context.provenance.plain_stack(), text, lists))
 
     # Callbacks
@@ -149,8 +197,7 @@ class Restarts:
         given = call["callbacks"] or ()
         callbacks = getattr(given, "callbacks", given)  # a list, or one that Keras has made
         every = callbacks if isinstance(callbacks, list | tuple) else [callbacks]
-        names = [kind.__name__ for each in every for kind in type(each).__mro__]
-        restores = "BackupAndRestore" in names
+        restores = any(map(has_backup, every))
         call.state = 0 if restores else int(getattr(call.owner, "_initial_epoch", 0) or 0), restores
 
     def epoch_begins(self, call: Call) -> None:
@@ -233,3 +280,14 @@ class Restarts:
         return tuple(
             name for name, state in now.items() if before.get(name) != state and name not in own
         )
+
+
+def has_backup(callback: Any) -> bool:
+    """Tells whether a callback is going to restore a backup."""
+    kinds = {kind.__name__ for kind in type(callback).__mro__}
+    folder = getattr(callback, "backup_dir", "") if "BackupAndRestore" in kinds else ""
+    return bool(folder) and os.path.isdir(folder) and any(os.scandir(folder))
+
+
+def is_path(value: Any) -> bool:
+    return isinstance(value, (str, bytes, os.PathLike))

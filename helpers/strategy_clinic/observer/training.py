@@ -16,6 +16,7 @@ from .context import BATCHES, Context, flush_output
 from .counts import Counts
 from .events import (
     BatchTaken,
+    ClusterDescribed,
     ClusterStrategyRequested,
     DatasetBatched,
     DatasetFromFunction,
@@ -33,6 +34,7 @@ from .events import (
     VariableValue,
 )
 from .examples import Examples
+from .files_moved import SET, listen
 from .identity_map import IdentityMap
 from .optimizers import Optimizers
 from .patching import Call, defining_class
@@ -41,6 +43,7 @@ from .variables import Record, Variables, copies_of, is_in_replica, sample_of
 
 # Calls after which trained variables are looked at, and steps that are reported, of each of the first trainings.
 MOST_LOOKS, MOST_STEPS, MOST_TRAININGS = 24, 3, 4
+TF_CONFIG = "TF_CONFIG"  # in the environment
 CONSTANTS = "Const", "Fill"  # operations in a graph whose result is no data
 
 # Datasets that have the batches of another one, by their classes.
@@ -89,6 +92,7 @@ class Training:
     def watch(self) -> None:
         import tensorflow as tf
 
+        listen(self.context, self.happens)
         patches, distribute = self.context.patches, tf.distribute
         wrap = patches.wrap
         wrap(distribute.Strategy, "__init__", after=self.strategy_made)
@@ -127,8 +131,12 @@ class Training:
     def parameter_server_requested(self, call: Call) -> None:
         self.cluster_requested("parameter_server")
 
+    def happens(self, event: str, arguments: Any) -> None:
+        if event == SET and os.fsdecode(arguments[0]) == TF_CONFIG:
+            self.context.emit(ClusterDescribed(self.context.provenance.plain_stack()))
+
     def cluster_requested(self, strategy: str) -> None:
-        config = os.environ.get("TF_CONFIG", "")
+        config = os.environ.get(TF_CONFIG, "")
         self.context.emit(ClusterStrategyRequested(self.stack(), strategy, config))
 
     def strategy_made(self, _: Any, call: Call) -> None:

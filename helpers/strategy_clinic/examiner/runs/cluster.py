@@ -5,7 +5,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...observer.events import ClusterStrategyRequested, Ended, ExceptionRaised, Outcome
+from ...observer.events import (
+    ClusterDescribed,
+    ClusterStrategyRequested,
+    Ended,
+    ExceptionRaised,
+    Outcome,
+)
 from ...processes.cluster import addresses_for
 from ...setups import strategies
 from ..recording import Recording, Role, read_events
@@ -19,6 +25,8 @@ BETWEEN_LOOKS = 0.2
 def requested_cluster(recording: Recording) -> str:
     """Returns the strategy of several processes that a program makes though it runs alone, or an empty string."""
     requested = recording.last(ClusterStrategyRequested)
+    if requested and recording.of(ClusterDescribed, after=requested):
+        return ""  # each of its processes is alone, whatever it sets now
     raised = recording.last(ExceptionRaised)
     own = requested.config if requested else ""
     if own and (recording.outcome is Outcome.HANGS or tasks_in(own) == 1):

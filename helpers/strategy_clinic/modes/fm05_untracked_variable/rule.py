@@ -31,7 +31,7 @@ from ...examiner.restarts import (
 )
 from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs
-from ...examiner.unfilled import layers_left_out, loads_with_kept, names_model_with, save_of
+from ...examiner.unfilled import layers_left_out, loads_with_kept, save_of
 from ...observer.events import (
     Ended,
     Frame,
@@ -56,6 +56,7 @@ from ...observer.events import (
 )
 
 Made = tuple[Stack, str, tuple[int | None, ...]]  # where a variable is made, its name and its shape
+SAVE_ARRAY = "save its value in the same file, and assign it where the others are assigned"
 MOST_TRIED = 3  # variables of a recording, with which it is run again
 
 
@@ -98,7 +99,7 @@ def untracked_in(
             of_line = Text(" of ", Location(made)) if holder else Text()
             # A file of Keras lacks a variable that a layer keeps beside those that it knows.
             in_layer = (
-                save.kind is SaveKind.MODEL and omitted.attribute and recording.keras_used != 2
+                save.kind is SaveKind.MODEL and omitted.of_saved and recording.keras_used != 2
             )
             yield observed(
                 "fm66" if in_layer else "fm05",
@@ -210,7 +211,7 @@ def model_left_out(recording: Recording) -> Iterator[Finding]:
         is_like_trained = recording.shapes_of(kept.kept) in trained
         if not is_like_trained or not is_used_as_made(recording, kept):
             continue
-        if not names_model_with(recording, save, {*kept.kept}):
+        if not layers_left_out(recording, save):
             yield observed(
                 "fm05",
                 recording,
@@ -286,11 +287,12 @@ def numbered_like(recording: Recording, save: Saved) -> list[str]:
 def network_left_out(runs: Runs) -> Iterator[Finding]:
     """Checks whether training goes on after a restart with first values of what the program itself had changed.
 
-    So do the networks that follow the trained one, and averages of weights, if no checkpoint has them.
+    So do the networks that follow the trained one, and averages of weights, if no checkpoint has them; and what is trained
+    together with the arrays of a file.
     """
     for run, whole in resumed(runs.recordings):
-        for omitted, save in omitted_from_all(last_saved(run)[0]):
-            if goes_on_without(run, whole, omitted):
+        for omitted, save in omitted_from_all(last_saved(run)[0], arrays=True):
+            if goes_on_without(run, whole, omitted, save):
                 message = Text(
                     run.name_of(omitted.number),
                     " of ",
@@ -298,22 +300,26 @@ def network_left_out(runs: Runs) -> Iterator[Finding]:
                     f" is in no {kind_of(save)}, and after a restart training goes on with its first value",
                 )
                 holder = contents_of(run, save.made_at) or save.location
-                yield finding_of_restart(run, holder, message, mode="fm05")
+                fix = SAVE_ARRAY if save.kind is SaveKind.ARRAYS else ""
+                yield finding_of_restart(run, holder, message, fix, mode="fm05")
                 break
 
 
-def goes_on_without(run: Recording, whole: Recording, omitted: OmittedVariable) -> bool:
+def goes_on_without(
+    run: Recording, whole: Recording, omitted: OmittedVariable, save: Saved
+) -> bool:
     stopped, number, load = last_saved(run)[0], omitted.number, loads_at_start(run)[-1]
-    is_state = stopped.maker_of(number) is Owner.LAYER or (
-        omitted.read and is_updated_from_itself(run, number, load)
-    )
+    if omitted.trained:
+        is_state = save.kind is SaveKind.ARRAYS and is_part_of_saved_training(stopped, omitted)
+    else:
+        is_layer = stopped.maker_of(number) is Owner.LAYER
+        is_own = omitted.read and is_updated_from_itself(run, number, load)
+        is_state = (is_layer or is_own) and is_written_by_program(stopped, number)
     return (
         is_state
-        and not omitted.trained
         and omitted.changed
         and made_alike(run, number) == made_alike(stopped, number)
         and begins_anew(run, whole, number)
-        and is_written_by_program(stopped, number)
     )
 
 
@@ -358,14 +364,24 @@ def begins_anew(run: Recording, whole: Recording, number: int) -> bool:
     return not any(run.is_before(loads[0], e) or e.location not in known for e in writes)
 
 
+KINDS = {
+    SaveKind.CHECKPOINT: "checkpoint",
+    SaveKind.MODEL: "file that Keras saved",
+    SaveKind.ARRAYS: "file of arrays",
+}
+
+
 def kind_of(save: Saved) -> str:
-    return "checkpoint" if save.kind is SaveKind.CHECKPOINT else "file that Keras saved"
+    return KINDS[save.kind]
 
 
-def omitted_from_all(recording: Recording) -> list[tuple[OmittedVariable, Saved]]:
+def omitted_from_all(
+    recording: Recording, *, arrays: bool = False
+) -> list[tuple[OmittedVariable, Saved]]:
     """Returns the variables that were changed before a save and that no checkpoint holds, each with its last save.
 
-    That is a save of a model only for what no checkpoint has left out: a model holds no counters of the program.
+    That is a save of a model only for what no checkpoint has left out: a model holds no counters of the program. A file of
+    arrays may hold anything: it counts only if asked for.
     """
     files = [save for save in recording.of(Saved) if save.kind is not SaveKind.MODEL]
     held = {number for save in files for number in save.variables}
@@ -373,7 +389,7 @@ def omitted_from_all(recording: Recording) -> list[tuple[OmittedVariable, Saved]
         (each, save)
         for save in recording.of(Saved)
         for each in save.omitted
-        if save.kind is not SaveKind.ARRAYS
+        if arrays or save.kind is not SaveKind.ARRAYS
         if not is_beside_model(save, each) or recording.maker_of(each.number) is Owner.USER
     ]
     left_out.sort(key=lambda pair: not is_beside_model(pair[1], pair[0]))
@@ -385,7 +401,7 @@ def omitted_from_all(recording: Recording) -> list[tuple[OmittedVariable, Saved]
 
 def is_beside_model(save: Saved, omitted: OmittedVariable) -> bool:
     """Tells whether the variable is of another object than the model of Keras that was saved."""
-    return save.kind is SaveKind.MODEL and not omitted.attribute
+    return save.kind is SaveKind.MODEL and not omitted.of_saved
 
 
 def is_part_of_saved_training(recording: Recording, omitted: OmittedVariable) -> bool:

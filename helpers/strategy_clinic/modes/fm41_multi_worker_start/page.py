@@ -92,7 +92,7 @@ session = clinic.open("fm41", strategy, devices, save_format, keras)
 # does not.
 #
 # Without `TF_CONFIG` the strategy has one worker and needs no other. This is why a program can pass its tests on one machine
-# and fail on two.
+# and fail on two. A program that sets `TF_CONFIG` after this line trains alone in each process, and nothing is raised.
 #
 # Answers to [tensorflow#34568](https://github.com/tensorflow/tensorflow/issues/34568) and
 # [#30551](https://github.com/tensorflow/tensorflow/issues/30551) date from 2019. The one that puts the strategy before the

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...examiner.findings import Finding
+from ...examiner.findings import Finding, counted
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
 from ...examiner.unfilled import (
@@ -12,7 +12,6 @@ from ...examiner.unfilled import (
     kept_weights,
     layers_left_out,
     loads_with_kept,
-    names_model_with,
     of_layers,
     save_of,
     save_without,
@@ -53,7 +52,7 @@ def restored_from_nothing(run: Recording) -> Iterator[Finding]:
         read = {each.number for each in run.of(VariableRead, after=restore)}
         if not save or not weights & read or of_layers(run, save.variables):
             continue
-        if names_model_with(run, save, weights):
+        if layers_left_out(run, save):
             message = (
                 f"the checkpoint has none of the {len(weights)} weights of the model: {REASON}"
             )
@@ -63,13 +62,15 @@ def restored_from_nothing(run: Recording) -> Iterator[Finding]:
 
 
 @rule("fm65", explains_divergence=False)
-def trained_and_left_out(run: Recording) -> Iterator[Finding]:
-    """Checks for trained weights that no file has, and that the checkpoint seems to have."""
+def changed_and_left_out(run: Recording) -> Iterator[Finding]:
+    """Checks for weights that have changed and that no file has, though the checkpoint was given their model."""
     saves = run.of(Saved)
     held = {number for save in saves for number in save.variables}
     for save in saves:
-        if weights := layers_left_out(run, save) - held:
-            message = f"the checkpoint lacks {len(weights)} trained weights of the model: {REASON}"
+        changed = {each.number for each in save.omitted if each.changed or each.trained}
+        if weights := layers_left_out(run, save) & changed - held:
+            kind = "trained weight" if weights <= run.trained else "weight"
+            message = f"the checkpoint lacks {counted(len(weights), kind)} of the model: {REASON}"
             first = run.name_of(min(weights))
             yield observed("fm65", run, save.made_at or save.location, message, f"{first} is one")
             return
