@@ -19,7 +19,7 @@ from strategy_clinic.examiner.after_restart import (
     without_unstable,
 )
 from strategy_clinic.examiner.recording import Role
-from strategy_clinic.observer.events import ExamplesTaken, Held, ProgramState
+from strategy_clinic.observer.events import ExamplesTaken, Held, ProgramState, StepEnded
 
 
 def taken(begins, *checksums, in_fit=False, location=LINE):
@@ -44,6 +44,21 @@ WHOLE = taken(0, 1, 2, 3, 4, 5, 6, 7, 8)
 def test_examples_of_steps(restarted, repeats):
     found = other_examples(run(restarted, role=Role.RESTARTED), run(WHOLE), [])
     assert (found and found.taken) == repeats
+
+
+def test_a_line_that_trains_by_several_optimizers_in_turn():
+    """Each training counts its own updates, and a restart begins with a later one."""
+    restarted = run(taken(4, 21, 22, 23, 24), updated(LINE, variables=(9,)), role=Role.RESTARTED)
+    step, later = StepEnded(1, (), (), (), ()), updated(LINE, variables=(9,))
+    begun = WHOLE, updated(LINE, variables=(4,))
+    for whole in (
+        run(*begun, step),
+        run(*begun, later, step),
+        run(*begun, step, replace(later, location=OTHER)),
+    ):
+        assert other_examples(restarted, whole, [whole])
+    in_turn = run(*begun, step, later)
+    assert other_examples(restarted, in_turn, [in_turn]) is None
 
 
 def test_no_example_is_lost_where_each_pass_has_one_order():

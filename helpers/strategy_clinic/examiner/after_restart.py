@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..observer.events import (
+    Event,
     ExamplesTaken,
     Frame,
     GradientsApplied,
@@ -24,6 +25,7 @@ from ..observer.events import (
     PartUsed,
     ProgramState,
     Stack,
+    StepEnded,
     VariableMade,
 )
 from .blame import called_name, name_of, nodes_of_file, nodes_under
@@ -68,7 +70,7 @@ def other_examples(
 
     Updates are counted from the beginning of one training: a restart may begin with the next one, such as that of a fold.
     """
-    if updates_at_start(run) == 0 or trains_alike_models(whole):
+    if updates_at_start(run) == 0 or trains_in_turn(whole):
         return None
     for taken in trained_on(run):
         theirs = sequences_like(taken, whole)
@@ -93,6 +95,21 @@ def trains_alike_models(run: Recording) -> bool:
     trained = {(each.location, each.optimizer.trains) for each in run.of(GradientsApplied)}
     shapes = [(line, tuple(run.shapes_of(numbers))) for line, numbers in trained]
     return len(shapes) > len({*shapes})
+
+
+def trains_in_turn(run: Recording) -> bool:
+    """Tells whether a line trains by an optimizer, and after its first steps by another one."""
+    first = run.of(StepEnded)[:1]
+    later = {used for step in first for used in optimizers_by_line(run, after=step)}
+    begun = {used for step in first for used in optimizers_by_line(run, until=step)}
+    others = {line for line, _ in later - begun}
+    return bool(others & {line for line, _ in begun}) or trains_alike_models(run)
+
+
+def optimizers_by_line(run: Recording, **when: Event) -> set[tuple[Stack, tuple[int, ...]]]:
+    """Returns the lines of updates, each with the first variable of the optimizer that makes it."""
+    updates = run.of(GradientsApplied, **when)
+    return {(each.location[:1], each.optimizer.variables[:1]) for each in updates}
 
 
 def repeats_after(run: Recording) -> int:
