@@ -610,3 +610,13 @@ def test_batches_of_which_a_graph_does_not_know_the_size(full, expected):
 
     found = diagnose(Runs([other, one], [first_divergence(one, other)]), answer).findings
     assert [each.mode for each in found if each.mode == "fm37"] == expected
+
+
+@pytest.mark.parametrize(
+    "terms, said",
+    [((SUM, PENALTY), "adds a whole part"), ((MEAN, PENALTY), "divides by its own part")],
+)
+def test_a_penalty_that_is_most_of_a_loss(terms, said):
+    one, other = (with_loss(each, *terms) for each in (steps(0.1, 1), steps(0.19, 2)))
+    (finding,) = diagnose(Runs([other, one])).findings
+    assert finding.mode == "fm37" and said in str(finding.message)

@@ -48,6 +48,15 @@ def test_the_line_that_gives_an_optimizer_its_limit(tmp_path, limit):
     assert reported(runs[0], other, {NO_CLIPPING: (0.7, 0.7)})[0] == [("fm50", 3)]
 
 
+def test_an_optimizer_of_the_program_that_passes_its_limit_on(tmp_path):
+    path = tmp_path / "optimizers.py"
+    path.write_text(
+        "def __init__(self, **given):\n    super().__init__(**given)\nOwn(clipnorm=0.5)\n"
+    )
+    runs = clipping(0.9, 1), clipping(0.8, 2, stack(path, 2, 3))
+    assert reported(*runs, {NO_CLIPPING: (0.7, 0.7)})[0] == [("fm50", 3)]
+
+
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_limit_that_is_not_set(limit):
     runs = clipping(0.9, 1, **{limit: None}), clipping(0.8, 2, **{limit: None})

@@ -3,6 +3,7 @@
 import edited_programs
 import pytest
 from recorded import LINE, OTHER, loaded, modes, run, strategy, updated, variable, written
+from strategy_clinic.modes.fm70_function_keeps_first_model.rule import traced_function
 from strategy_clinic.observer.events import Frame, Owner, StepsCounted
 
 MODEL, OPTIMIZER = LINE, (Frame("/program/train.py", 9, "main"),)
@@ -105,3 +106,11 @@ def test_the_line_that_makes_a_function_of_it(made, tmp_path):
     step = updated(variables=(4,), location=(Frame(str(path), 2, "inner"), Frame(str(path), 5, "")))
     found = modes(run(strategy(), *FIRST, step, *LATER, counted()))
     assert found == [("fm70", 2 if made == "step()" else 5)]
+
+
+def test_the_line_that_gives_a_method_to_it(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("self.step = tf.function(self.distributed)\nself.other = tf.function(other)\n")
+    frames = Frame(str(path), 9, "replica_step"), Frame(str(path), 7, "distributed")
+    assert traced_function(frames)[0].line == 1
+    assert traced_function(frames[:1])[0].line == 9

@@ -261,11 +261,13 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((word.value for word in call.keywords if word.arg == name), None)
 
 
-def with_keyword(stack: Stack, name: str) -> Stack:
-    """Returns the line of an argument in the call of a line, if the call gives it by this name."""
-    values = [keyword(call, name) for call in calls_in(statement_at(stack[0]))]
-    lines = [value.lineno for value in values if value]
-    return (stack[0]._replace(line=lines[0]), *stack[1:]) if lines else stack
+def with_keyword(stack: Stack, *names: str) -> Stack:
+    """Returns the innermost line that gives an argument by one of these names, with its callers; the stack if none does."""
+    for i, frame in enumerate(stack):
+        for call in calls_in(statement_at(frame)):
+            for value in filter(None, (keyword(call, name) for name in names)):
+                return (frame._replace(line=value.lineno), *stack[i + 1 :])
+    return stack
 
 
 def targets_of(assignment: Assignment) -> set[str]:

@@ -50,6 +50,9 @@ OF_EACH = "return the loss of each example, and let Keras divide their sum by th
 SHARE = "divide the penalty by the number of replicas: `tf.nn.scale_regularization_loss(penalty)`"
 
 GROWS = "grows as their number: each replica divides that part of the loss by its own examples"
+EACH_ADDS = (
+    "each replica adds a whole part in which are no examples, such as a penalty, to its own loss"
+)
 ADDS = "grows as their number: each replica adds a whole penalty to its part of the loss"
 # What a part of the gradients does, and its size on a number of replicas.
 GROWTHS: dict[str, Callable[[int], float]] = {
@@ -133,6 +136,8 @@ def scaling(pair: Pair | None) -> Answers[Shown | None]:
                 if sums := line_of_sum(pair):
                     why = "they are added up here, and the optimizer adds them up again"
                     return sums, f"{what} {on_many}: {why}", NO_SUM
+                if (added := penalty(pair)) and not means(pair):
+                    return added, f"{what} {on_many}: {EACH_ADDS}", SHARE
                 return mean_of_part(pair) or loss, f"{what} {on_many}: each divides by its own part"
             why = "the loss is divided by the number of replicas once too often"
             if own := divided_again(pair):
@@ -259,9 +264,14 @@ def other_number(pair: Pair) -> Stack:
 
 
 def divided_again(pair: Pair) -> Stack:
-    """Returns the line of a loss that makes one number of a part by itself, where Keras divides that by the replicas."""
-    loss = traced_loss(pair)
-    if not loss or other_number(pair)[:1] != loss.location[:1]:
+    """Returns the line of a loss that makes one number of a part by itself, where Keras divides that by the replicas.
+
+    Keras 2 has no operation for that on one device.
+    """
+    loss, divides = traced_loss(pair), other_number(pair)
+    if not divides and loss and "fit" in blame.called_at(loss.location[0]):
+        divides = loss.location
+    if not loss or divides[:1] != loss.location[:1]:
         return ()
     return next((each.location for each in loss.written(loss.reductions)), ())
 

@@ -27,10 +27,7 @@ def updates(divergence: Divergence) -> list[GradientsApplied]:
 def optimizer_line(divergence: Divergence) -> Stack:
     """Returns the line that makes an optimizer and gives it its limit, or else the one that applies the gradients."""
     update = updates(divergence)[0]
-    stack = update.made_at or update.location
-    for limit in LIMITS:
-        stack = with_keyword(stack, limit)
-    return stack
+    return with_keyword(update.made_at or update.location, *LIMITS)
 
 
 def clipping_line(divergence: Divergence) -> Stack:

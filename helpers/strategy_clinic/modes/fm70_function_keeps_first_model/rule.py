@@ -3,7 +3,14 @@
 import ast
 from collections.abc import Iterator
 
-from ...examiner.blame import called_at, function_at, innermost, is_tf_function
+from ...examiner.blame import (
+    called_at,
+    calls_in_file,
+    function_at,
+    innermost,
+    is_tf_function,
+    name_of,
+)
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import line_of, observed, rule
@@ -81,6 +88,9 @@ def traced_function(stack: Stack) -> Stack:
     """Returns the line of the function that `tf.function` decorates, or is given; else the one that updates the weights."""
     for i, frame in enumerate(stack):
         function = function_at(frame)
+        for call in calls_in_file(frame.path):
+            if is_tf_function(call.func) and frame.function in map(name_of, call.args):
+                return (frame._replace(line=call.lineno), *stack[i:])
         if "function" in called_at(frame):
             return stack[i:]
         if isinstance(function, ast.FunctionDef) and any(
