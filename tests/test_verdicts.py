@@ -214,6 +214,25 @@ def test_of_several_root_errors_one_is_told_without_names():
     assert last_line(ValueError(text)) == "Feed a value for of int32"
 
 
+def test_a_function_that_was_cancelled_is_not_what_happened():
+    text = (
+        "2 root error(s) found.\n  (0) CANCELLED:  Function was cancelled before it was started\n"
+    )
+    text += "  (1) INVALID_ARGUMENT:  scale must have the same number of elements\n"
+    assert last_line(ValueError(text)) == "scale must have the same number of elements"
+    alone = "  (0) CANCELLED:  Function was cancelled before it was started"
+    assert last_line(ValueError(alone)) == "Function was cancelled before it was started"
+
+
+def test_of_objects_that_are_not_loaded_the_example_is_told():
+    text = (
+        "A total of 2 objects could not be loaded. Example error message for object <Dense name=a>:"
+    )
+    example = "Layer 'a' expected 2 variables, but received 0 variables during loading."
+    told = f"{text}\n\n{example}\n\nList of objects that could not be loaded:\n[<Dense name=a>]"
+    assert last_line(ValueError(told)) == f"{text} {example}"
+
+
 def test_the_name_of_a_node_is_not_what_happened():
     text = "End of sequence\n\t [[{{node IteratorGetNext}}]] [Op:__inference_step_12]\n\t [[RemoteCall]]"
     assert last_line(ValueError(text)) == "End of sequence"

@@ -52,6 +52,13 @@ def test_an_optimizer_that_takes_the_place_of_the_loaded_one(shape, line):
     assert (finding.mode, finding.line) == ("fm29", line)
 
 
+@pytest.mark.parametrize("rate, expected", [("Cosine", [("fm29", 7)]), ("0.1", [])])
+def test_an_optimizer_without_slots_whose_rate_goes_by_its_count(rate, expected):
+    plain = {"learning_rate": rate, "variables": (4, 5)}
+    new = updated(trains=(2,), steps=0, **plain)
+    assert modes(run(saved(optimizers=(state(**plain),)), loaded(), new)) == expected
+
+
 def test_weights_that_are_copied_from_a_model_that_was_only_loaded():
     copied = WeightsCopied(OTHER, "set_weights", source=(2,), target=(8,), equal=True)
     before, new = saved(optimizers=(state(),)), updated(trains=(8,), steps=0)

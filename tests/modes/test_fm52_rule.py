@@ -4,7 +4,7 @@ import textwrap
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, answering, trained
+from recorded import LINE, OTHER, answering, modes, run, trained
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.findings import Replace
 from strategy_clinic.examiner.recording import ProcessStacks, Role, ThreadStack
@@ -20,6 +20,7 @@ from strategy_clinic.observer.events import (
     Outcome,
     Part,
     PartUsed,
+    StepEnded,
 )
 from strategy_clinic.observer.replacements import Replacement
 
@@ -155,3 +156,21 @@ def test_a_program_that_onednn_aborts(tmp_path, monkeypatch):
     (finding,) = examination.findings
     assert (finding.mode, finding.line, exit_status(examination)) == ("fm52", 10, 1)
     assert examination.failure == "" and plan.WITHOUT_ONEDNN in examination.notes
+
+
+FIRST, ENDED = BatchTaken(OTHER, (8, 8)), StepEnded(1, (), (), (), ())
+
+
+@pytest.mark.parametrize(
+    "events, expected",
+    [
+        ([FIRST, ENDED, BatchTaken(OTHER, (1, 0))], [("fm52", 7)]),
+        ([FIRST, ENDED, BatchTaken(OTHER, (1, 1))], []),
+        ([BatchTaken(OTHER, (1, 0))], []),
+        ([BatchTaken(OTHER, (1, 0)), ENDED, FIRST], []),
+    ],
+    ids=["an empty part", "a smaller batch", "the first step", "an earlier batch"],
+)
+def test_an_exception_in_the_step_of_a_batch(events, expected):
+    raised = ExceptionRaised(LINE, "InvalidArgumentError", "InvalidArgumentError: got 8 and 1", ())
+    assert modes(run(*events, raised, outcome=Outcome.RAISED)) == expected

@@ -2,6 +2,8 @@
 
 import pytest
 from recorded import LINE, found, modes, run
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import RunEager
 
 
@@ -19,3 +21,11 @@ def test_many_steps_by_python():
 )  # fmt: skip
 def test_near_misses(eager):
     assert modes(run(eager)) == []
+
+
+@pytest.mark.parametrize("calls, notes", [(9, 0), (10, 1), (49, 1), (50, 0)])
+def test_some_steps_by_python_are_a_note(calls, notes):
+    told = diagnose(Runs([run(RunEager(LINE, calls, 2, False))])).notes
+    assert (
+        len([note for note in told if note.startswith(f"Python executes {calls} steps")]) == notes
+    )

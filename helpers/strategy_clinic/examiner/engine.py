@@ -176,7 +176,7 @@ def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
         raised = recording.last(ExceptionRaised)
         if raised is None or recording.moment is Moment.DURING:
             continue  # what half a file raises is no mode
-        answer = classify.triage(raised.traceback)
+        answer = classify.triage(known_errors.with_installed(raised.traceback))
         mode = mode_of(recording, raised, answer.mode, rules)
         if mode:
             message = useful_line(raised.traceback).removeprefix(f"{raised.error}: ")

@@ -19,12 +19,14 @@ OF_REPLICAS = re.compile(r"PerReplica:\{\n(?:(?!PerReplica:).)*?\n\s*\}", re.DOT
 APPENDIX = re.compile(
     r"\n\s*\n\s*(?:Call a|A)rguments received by|\n\s*with strategy\.scope\(\):\n"
 )
+# What TensorFlow says of functions that it has ended since another one has failed.
+CANCELLED = "Function was cancelled"
 # Reasons after which a message goes on to say where, for each replica, or what to look at.
 REASON = re.compile(
     r"Detected unsupported operations .+|Input \d+ to node .+|Trying to access resource"
     r"|No OpKernel was registered to support Op '\w+'"
     r"|Unsuccessful TensorSliceReader constructor: .+"
-    r"|A total of \d+ objects could not be loaded\. .+"
+    r"|A total of \d+ objects could not be loaded\. .+:"
     r"|Unresolved object in checkpoint \S+(?=: attributes \{)"
     r"|Shape mismatch in the collective instance .+"
     r"|Value for attr '\w+' of \w+ is not in the list of allowed values"
@@ -47,11 +49,12 @@ def useful_line(text: str) -> str:
     text = APPENDIX.split(COLOURS.sub("", text), maxsplit=1)[0]
     text = OF_REPLICAS.sub("PerReplica:{…}", ON_NEXT_LINE.sub("", NUMBERS.sub(without_lines, text)))
     lines = [line.strip() for line in text.splitlines()]
-    for line in lines:
+    for i, line in enumerate(lines):
         if reason := REASON.search(line):
-            return reason.group()
+            example = next(filter(None, lines[i + 1 :]), "") if line.endswith(">:") else ""
+            return f"{reason.group()} {example}".strip()
     if roots := [root for root in map(root_error, lines) if root]:
-        return min(roots)
+        return min([root for root in roots if not root.startswith(CANCELLED)] or roots)
     # A line that begins with [[ only names the node of a graph.
     plain = [line for line in map(without_names, lines) if re.search(r"\w", line)]
     return next((line for line in reversed(plain) if not line.startswith("[[")), "")

@@ -166,10 +166,19 @@ def has_expected_rate(recording: Recording, old: OptimizerState, update: Gradien
 def is_same_kind(old: OptimizerState, new: OptimizerState) -> bool:
     """Tells whether an optimizer is followed by one of its class that trains as many variables.
 
-    What has no more than its count and its rate, which an optimizer of Keras 2 does not list, remembers nothing.
+    What has no more than its count and its rate, which an optimizer of Keras 2 does not list, remembers nothing; but a schedule
+    goes by the count.
     """
-    remembers = len(old.variables) > min(COUNT_AND_RATE, len(new.variables))
+    remembers = len(old.variables) > min(COUNT_AND_RATE, len(new.variables)) or has_schedule(old)
     return remembers and (old.kind, len(old.trains)) == (new.kind, len(new.trains))
+
+
+def has_schedule(state: OptimizerState) -> bool:
+    """Tells whether the learning rate is no number."""
+    try:
+        return float(state.learning_rate) < 0
+    except ValueError:
+        return True
 
 
 def rates_begun(

@@ -13,15 +13,17 @@ from ...examiner.findings import (
 )
 from ...examiner.hangs import ended_at
 from ...examiner.recording import Recording, stack_of
-from ...examiner.rule import FULL_BATCHES, Runs, Steps, compared, rule_of_runs
+from ...examiner.rule import FULL_BATCHES, Runs, Steps, compared, names, rule_of_runs
 from ...examiner.suspects import RIGHT
 from ...observer.events import (
+    BatchTaken,
     DatasetBatched,
     ExceptionRaised,
     GradientComputed,
     Part,
     PartUsed,
     Stack,
+    StepEnded,
 )
 
 WITH_ONEDNN = replace(FULL_BATCHES, onednn=True)
@@ -81,3 +83,10 @@ def batch_line(recording: Recording) -> Stack:
     """Returns the line that makes batches, or else the one that computes gradients."""
     lines = [*recording.of(DatasetBatched), *recording.of(GradientComputed)]
     return next((each.location for each in lines if each.location), ())
+
+
+@names("fm52")
+def raised_with_an_empty_part(run: Recording, raised: ExceptionRaised) -> bool:
+    """Tells whether steps have ended well before this was raised, and a replica has got no example of the batch after them."""
+    last = run.of(BatchTaken, until=raised)[-1:]
+    return any(0 in each.sizes and run.of(StepEnded, until=each) for each in last)
