@@ -36,7 +36,7 @@ def test_a_run_with_the_batches_of_more_devices_is_said_to_be_one():
     plain = trained(0.9, devices=1)
     matched = replace(plain, plain=plain)
     words = str(first_divergence(matched, trained(0.8, strategy(2))))
-    assert words.startswith("compared 1 and 2 devices with the batches of 2: ")
+    assert words.startswith("compared 1 and 2 devices with the batches of 2 replicas: ")
 
 
 def test_runs_that_agree():
@@ -92,7 +92,7 @@ def test_what_differs_only_at_the_end():
     one, other = (run(variable(1), updated(), ended({1: [value]})) for value in (0.9, 0.8))
     assert first_divergence(one, other).step == 0
     assert str(first_divergence(one, other)).startswith(
-        "compared 2 and 2 devices: v1 differs later"
+        "compared 2 and 2 devices: v1 differs after the first steps"
     )
 
 

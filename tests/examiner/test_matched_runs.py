@@ -93,7 +93,7 @@ def test_a_rate_by_the_number_of_replicas_is_compared(tmp_path):
     matched = [each for each in examination.recordings if each.role is Role.MATCHED]
     assert examination.findings == examination.notes == [] and len(matched) == 1
     made = [each.words for each in examination.runs if each.role is Role.MATCHED]
-    assert made == ["on 1 device (with the batches of 2)"]
+    assert made == ["on 1 device (with the batches of 2 replicas)"]
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -101,7 +101,7 @@ def test_a_wrong_loss_is_found(name, tmp_path):
     mode, loss = WRONG[name]
     examination, line = examined_with(tmp_path, loss)
     assert [(each.mode, each.line) for each in examination.findings] == [(mode, line)]
-    assert "with the batches of 2" in str(examination.findings[0].proof)
+    assert "with the batches of 2 replicas" in str(examination.findings[0].proof)
 
 
 def test_another_loss_that_is_no_mean_of_examples(tmp_path):

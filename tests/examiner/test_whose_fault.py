@@ -212,7 +212,7 @@ def test_what_each_replica_has_for_itself(part, replacement):
     runs = trained(0.9, devices=1), trained(0.8, PartUsed(LINE, part))
     diagnosis, asked = settled(*runs, {(replacement,): (0.7, 0.7)})
     assert (diagnosis.findings, asked[1:]) == ([], [(frozenset({replacement}), 0)] * 2)
-    assert "correct programs have that" in diagnosis.notes[0]
+    assert "correct programs have these, too" in diagnosis.notes[0]
     diagnosis, _ = settled(*runs)
     (finding,) = diagnosis.findings
     assert (finding.mode, finding.line) == (DIVERGES, 20)

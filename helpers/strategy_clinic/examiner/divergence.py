@@ -61,10 +61,10 @@ class Divergence:
         return step_name(self.training, self.step) + " or before" * is_first
 
     def __str__(self) -> str:
-        when = f"in {self.step_in_words}" if self.step else "later"
+        when = f"in {self.step_in_words}" if self.step else "after the first steps"
         counts = f"{self.one.devices} and {self.other.devices} devices"
         if self.one.plain:
-            counts += f" with the batches of {self.other.replicas}"
+            counts += f" with the batches of {self.other.replicas} replicas"
         return f"compared {counts}: {self.name} differs {when}, by {self.distance:.2g}"
 
 

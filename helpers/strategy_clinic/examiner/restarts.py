@@ -441,11 +441,18 @@ def wrong_end(run: Recording, whole: Recording) -> Iterator[Finding]:
     """Yields what differs at the end, if both have made the same steps and nothing random explains it."""
     if steps_at_end(run) != steps_at_end(whole) or draws(run, whole):
         return
-    update = run.of(GradientsApplied)
     difference = other_end(run, whole)
     if difference:
-        location = update[0].location if update else ()
-        yield finding(run, location, f"it does not end as the whole run: {difference}")
+        message = f"it does not end as the whole run: {difference}"
+        yield finding(run, line_of_update(run), message)
+
+
+def line_of_update(run: Recording) -> Stack:
+    """Returns the line of the first update; that of the last one where the program writes to its weights itself."""
+    updates = [each.location for each in run.of(GradientsApplied)[:1]]
+    writes = [each for each in run.of(VariableWritten) if each.writer is Owner.USER]
+    by_hand = [each.location for each in writes if each.number in run.trained]
+    return next(iter([*updates, *by_hand[::-1]]), ())
 
 
 def other_end(run: Recording, whole: Recording) -> str:

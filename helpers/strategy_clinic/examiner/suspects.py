@@ -114,7 +114,7 @@ EXPECTED = (
         "with BatchNormalization of the whole batch",
         Side.EXPECTED,
         uses(Part.BATCH_STATISTICS),
-        "the statistics that BatchNormalization takes of each replica's part, unless `synchronized=True`",
+        "the statistics that BatchNormalization without `synchronized=True` takes of each replica's part",
     ),
     Suspect(
         Replacement.FULL_PRECISION,

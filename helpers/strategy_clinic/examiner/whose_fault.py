@@ -258,7 +258,9 @@ def verdict(chosen: Sequence[Suspect], divergence: Divergence) -> Finding | Note
     suspect = chosen[-1]
     if suspect.side is Side.EXPECTED:
         parts = " and ".join(each.message for each in chosen)
-        words = f"{divergence}; without {parts} the runs agree, and correct programs have that"
+        words = (
+            f"{divergence}; without {parts} the runs agree, and correct programs have these, too"
+        )
         return Note(words, agree=True)
     proof = Text(f"{divergence}; {suspect.words} the runs agree")
     devices = divergence.one.devices, divergence.other.devices

@@ -57,6 +57,10 @@ USUAL_COUNTS = (1, 2)
 MOST_DEVICES = 8
 EXAMINED = (Role.WATCHED, Role.COMPARED, Role.TASK)  # other runs only show something about these
 MOST_PROCESSES = 5  # that were not examined, and are named
+CLUSTERS = {
+    "multi_worker": "MultiWorkerMirroredStrategy",
+    "parameter_server": "ParameterServerStrategy",
+}
 NOT_DISTRIBUTED = "it makes no strategy with several replicas, so there are no devices to compare"
 WELL = (Outcome.FINISHED, Outcome.STOPPED)
 ONEDNN = (
@@ -234,7 +238,7 @@ class Plan:
         is_seen = first.examples and other.examples
         if not is_matchable(first, other) or not (is_seen or first_divergence(other, first)):
             return other
-        words = f"on {counted(other.devices, 'device')} (with the batches of {first.replicas})"
+        words = f"on {counted(other.devices, 'device')} (with the batches of {counted(first.replicas, 'replica')})"
         options = options_of(OnDevices(other.devices, first.replicas))
         run = self.run(Role.MATCHED, other.devices, *options, words=words)
         if not run.finished:
@@ -472,7 +476,7 @@ def steps_until(divergences: Sequence[Divergence]) -> int:
 
 def description(role: Role, devices: int, cluster: str) -> str:
     where = (
-        f"in several processes, as {cluster} asks for"
+        f"in several processes, as {CLUSTERS[cluster]} asks for"
         if cluster
         else f"on {counted(devices, 'device')}"
     )

@@ -17,7 +17,7 @@ from ...examiner.divergence import (
     distance,
     update_ratio,
 )
-from ...examiner.findings import Evidence, Finding, FollowUp, Location, Text
+from ...examiner.findings import Evidence, Finding, FollowUp, Location, Text, counted
 from ...examiner.recording import Recording
 from ...examiner.rule import (
     Runs,
@@ -86,7 +86,7 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
         diverged = [each for each in diverged if each.number not in fitted]
     for first in diverged[:1]:
         made = recording.variables[first.number]
-        others = f", and so do {len(diverged) - 1} others" if len(diverged) > 1 else ""
+        others = f", as {counted(len(diverged) - 1, 'other')}" if len(diverged) > 1 else ""
         if made.location:
             message = f"{made.name} has another value on each of {made.copies} replicas{others}"
             proof = f"the copies are {first.distance:.2g} of their size apart {when}"

@@ -24,7 +24,7 @@ MODE = FailureMode(
     slug="per_replica_on_host",
     title="`'PerReplica' object has no attribute 'numpy'`: the result of `strategy.run` is not a tensor",
     sees="`'PerReplica' object has no attribute 'numpy'`, or `float()` refuses one, as soon as there are two devices",
-    fix='`strategy.reduce("SUM", losses, axis=None)` for shares of the loss of the batch, `"MEAN"` for means of equal parts',
+    fix='`strategy.reduce("SUM", losses, axis=None)` for shares of a loss, `"MEAN"` for means of equal parts, `strategy.gather(outputs, axis=0)` for outputs',
     document="003",
     switches=("strategy", "devices"),
     symptoms=(
