@@ -31,8 +31,8 @@ SAME_MODEL = (
     "`restore(...).assert_consumed()` raises if a value of the file goes nowhere"
 )
 BUILD_LAYERS = (
-    "make the layers in `__init__` without a `build` of the model, or build each of them in it: "
-    "`load_model` calls that method alone"
+    "make the layers in `__init__`, and leave out the `build` of the model or let it build each of them: `load_model` calls "
+    "`build` and not `call`"
 )
 
 
