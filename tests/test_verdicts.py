@@ -310,7 +310,7 @@ def test_a_list_or_code_after_a_message_is_no_reason():
         "A total of 2 objects could not be loaded. Example error message for object <Dense name=a>:"
     )
     text = f"{failed}\n\nwrong shape\n\nList of objects that could not be loaded:\n[<Dense name=a>]"
-    assert last_line(ValueError(text)) == failed
+    assert last_line(ValueError(text)) == f"{failed} wrong shape"
     refused = "Variable (v) was not created in the distribution strategy scope of (s). Write it so:"
     text = f"{refused}\n\nwith strategy.scope():\n  model=_create_model()\n  model.compile(...)"
     assert last_line(ValueError(text)) == refused

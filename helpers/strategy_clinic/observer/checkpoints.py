@@ -263,8 +263,8 @@ class Checkpoints:
         samples = samples_in(given)
         known = {each.sample: each.number for each in self.variables.values()} if samples else {}
         found = [(each, known[each]) for each in samples if each in known]
-        telling = [each for each, _ in found if len({*each.entries}) > 1]  # other arrays are 0, too
-        return found if len(found) == len(samples) or len(telling) > 1 else []
+        is_telling = any(len({*each.entries}) > 1 for each, _ in found)  # other arrays are 0, too
+        return found if len(found) == len(samples) or is_telling and len(found) > 1 else []
 
     def arrays_read(self, content: Any, call: Call) -> None:
         """Remembers what a file contains; archives of NumPy are not read before it matters."""
