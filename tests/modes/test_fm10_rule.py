@@ -7,6 +7,7 @@ from edited_programs import examined
 from recorded import LINE, OTHER, modes, run, stack, variable
 from strategy_clinic.observer.events import (
     ExceptionRaised,
+    Frame,
     Outcome,
     Owner,
     TrainableLeftOut,
@@ -118,3 +119,22 @@ def test_a_layer_that_is_unfrozen_without_compile(step, again, expected, keras, 
     assert [each.mode for each in found] == expected
     if expected:
         assert found[0].line == text.splitlines().index("base.trainable = True") + 1
+
+
+@pytest.mark.parametrize(
+    "unfreezes, line", [("layer.trainable = True", 5), ("layer.trainable = False", 2)]
+)
+def test_who_has_made_more_trainable_before_the_fit_that_raises(unfreezes, line, tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "def run(model):\n    model.fit(x)\n\ndef tune(model):\n"
+        f"    {unfreezes}\n    run(model)\n\ntune(model)\nmade()\n"
+    )
+    frames = (
+        Frame(str(path), 2, "run"),
+        Frame(str(path), 6, "tune"),
+        Frame(str(path), 8, "<module>"),
+    )
+    slot = variable(4, maker=Owner.OPTIMIZER, location=stack(path, 9))
+    raised = replace(RAISED, location=frames)
+    assert modes(run(slot, raised, outcome=Outcome.RAISED)) == [("fm10", line)]

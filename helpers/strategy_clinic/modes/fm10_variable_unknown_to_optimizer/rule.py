@@ -43,7 +43,25 @@ def compiled_again(recording: Recording, stack: Stack) -> Stack:
             applied = {name for frame in stack for name in owners_at(frame, "apply_gradients")}
             is_another = applied and not applied & owners_at(made.location[0], "build")
             return recording.first_made_by(Owner.OPTIMIZER) if is_another else made.location
-    return blame.from_maker(stack, blame.from_factory(recording.first_made_by(Owner.OPTIMIZER)))
+    made_at = blame.from_factory(recording.first_made_by(Owner.OPTIMIZER))
+    return unfrozen_before(stack) or blame.from_maker(stack, made_at)
+
+
+def unfrozen_before(stack: Stack) -> Stack:
+    """Returns the last line before a call of the stack, in the function of the call, that makes something trainable."""
+    for i, frame in enumerate(stack):
+        lines = [
+            node.lineno
+            for node in blame.nodes_under(blame.function_at(frame))
+            if isinstance(node, ast.Assign) and node.lineno < frame.line and unfreezes(node)
+        ]
+        if lines:
+            return (frame._replace(line=max(lines)), *stack[i:])
+    return ()
+
+
+def unfreezes(node: ast.Assign) -> bool:
+    return ast.unparse(node).endswith(".trainable = True")
 
 
 def owners_at(frame: Frame, method: str) -> set[str]:
@@ -58,6 +76,6 @@ def from_unfreezing(stack: Stack) -> Stack:
     lines = [
         node.lineno
         for node in blame.nodes_of_file(stack[0].path, ast.Assign)
-        if node.lineno < stack[0].line and ast.unparse(node).endswith(".trainable = True")
+        if node.lineno < stack[0].line and unfreezes(node)
     ]
     return (stack[0]._replace(line=max(lines)), *stack) if lines else stack
