@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from strategy_clinic.examiner.reading import from_json
+from strategy_clinic.observer.audit import listeners
 from strategy_clinic.observer.context import Context, Settings
 from strategy_clinic.observer.events import FileMoved, OptionRead
-from strategy_clinic.observer.files_moved import FilesMoved, listeners
+from strategy_clinic.observer.files_moved import FilesMoved
 from strategy_clinic.observer.options import Options
 
 

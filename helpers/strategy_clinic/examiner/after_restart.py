@@ -99,11 +99,12 @@ def trains_alike_models(run: Recording) -> bool:
 
 def trains_in_turn(run: Recording) -> bool:
     """Tells whether a line trains by an optimizer, and after its first steps by another one."""
-    first = run.of(StepEnded)[:1]
-    later = {used for step in first for used in optimizers_by_line(run, after=step)}
-    begun = {used for step in first for used in optimizers_by_line(run, until=step)}
-    others = {line for line, _ in later - begun}
-    return bool(others & {line for line, _ in begun}) or trains_alike_models(run)
+    steps = run.of(StepEnded)
+    begun = optimizers_by_line(run, until=steps[0]) if steps else set()
+    later = optimizers_by_line(run, after=steps[0]) - begun if steps else set()
+    return bool({line for line, _ in begun} & {line for line, _ in later}) or trains_alike_models(
+        run
+    )
 
 
 def optimizers_by_line(run: Recording, **when: Event) -> set[tuple[Stack, tuple[int, ...]]]:

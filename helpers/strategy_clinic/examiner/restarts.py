@@ -482,6 +482,7 @@ def values_at_end(run: Recording) -> tuple[VariableValue, ...]:
 
 
 def rate_of(state: OptimizerState) -> float | None:
+    """Returns the learning rate if it is a number."""
     try:
         return float(state.learning_rate)
     except ValueError:  # the name of a schedule

@@ -92,8 +92,8 @@ def save_of(run: Recording, load: CheckpointRestored | Loaded | VariablesKept) -
 
 def layers_left_out(run: Recording, save: Saved) -> set[int]:
     """Returns the weights that a checkpoint has not, though it was given the model or the layer that has them."""
-    is_checkpoint = save.kind is SaveKind.CHECKPOINT
-    return of_layers(run, (each.number for each in save.omitted if is_checkpoint and each.of_saved))
+    left = save.omitted if save.kind is SaveKind.CHECKPOINT else ()
+    return of_layers(run, (each.number for each in left if each.of_saved))
 
 
 def save_without(recording: Recording, load: VariablesKept) -> Saved | None:

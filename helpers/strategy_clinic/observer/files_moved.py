@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable
 from typing import Any
 
+from .audit import listen
 from .context import Context
 from .events import FileMoved
 from .patching import Call
@@ -17,18 +16,13 @@ MOST_FILES = 300
 EVENTS = {"os.rename": False, "os.link": True, "os.symlink": True, "shutil.copyfile": True}
 COMPILED = "__pycache__"  # folders of what Python writes when it imports
 
-OPENED = "open"  # what Python says before it opens a file
-SET = "os.putenv"  # and before it changes the environment
-# An audit hook cannot be removed: there is one in a process, for all observers.
-listeners: list[Callable[[str, Any], None]] = []
-
 
 class FilesMoved:
     def __init__(self, context: Context) -> None:
         self.context = context
 
     def watch(self) -> None:
-        listen(self.context, self.happens)
+        listen(self.context, EVENTS, self.happens)
 
     def watch_tensorflow(self) -> None:
         import tensorflow as tf
@@ -38,8 +32,7 @@ class FilesMoved:
         wrap(tf.io.gfile, "copy", after=self.copied_by_tensorflow)
 
     def happens(self, event: str, arguments: Any) -> None:
-        if event in EVENTS:
-            self.moved(arguments[0], arguments[1], EVENTS[event])
+        self.moved(arguments[0], arguments[1], EVENTS[event])
 
     def renamed_by_tensorflow(self, _: Any, call: Call) -> None:
         self.moved(call["src"], call["dst"], False)
@@ -55,23 +48,3 @@ class FilesMoved:
         if self.context.count("files moved") <= MOST_FILES:
             stack = self.context.provenance.plain_stack()
             self.context.emit(FileMoved(stack, texts[0], texts[1], copied))
-
-
-def listen(context: Context, happens: Callable[[str, Any], None]) -> None:
-    """Lets an observer hear, until it has stopped, what Python says of files and of the environment before it changes them."""
-
-    def heard(event: str, arguments: Any) -> None:
-        if context.stopped:
-            listeners.remove(heard)
-        else:
-            context.guard(happens, event, arguments)
-
-    if not listeners:
-        sys.addaudithook(tell)
-    listeners.append(heard)
-
-
-def tell(event: str, arguments: Any) -> None:
-    if event in EVENTS or event in (OPENED, SET):
-        for listener in [*listeners]:
-            listener(event, arguments)

@@ -13,6 +13,7 @@ import random
 import sys
 from typing import Any
 
+from .audit import OPENED, listen
 from .context import Context
 from .events import (
     CallbackState,
@@ -24,7 +25,6 @@ from .events import (
     SeedRepeated,
     Stack,
 )
-from .files_moved import OPENED, listen
 from .identity_map import IdentityMap
 from .patching import Call
 from .python_paths import TO_WRITE, WRITING
@@ -55,7 +55,7 @@ class Restarts:
 
     def watch(self) -> None:
         self.context.after_step.append(self.step_ended)
-        listen(self.context, self.happens)
+        listen(self.context, {OPENED}, self.opens)
         self.watch_seed(random, "seed", "a")
         self.watch_seed(random.Random, "__init__", "x")
         for owner, names, lists in LOOKING:
@@ -123,11 +123,10 @@ class Restarts:
     def backs_up(self, call: Call) -> None:
         self.looked_for(call["backup_dir"], True)
 
-    def happens(self, event: str, arguments: Any) -> None:
-        if event == OPENED:
-            path, mode, flags = arguments
-            writes = TO_WRITE & {*mode} if isinstance(mode, str) else flags & WRITING
-            self.writes(path) if writes else self.reads(path)
+    def opens(self, _: str, arguments: Any) -> None:
+        path, mode, flags = arguments
+        writes = TO_WRITE & {*mode} if isinstance(mode, str) else flags & WRITING
+        self.writes(path) if writes else self.reads(path)
 
     def reads(self, path: Any, ending: str = "") -> None:
         """Reports what the program reads that does not exist: it may expect that, and catch the exception."""

@@ -12,6 +12,7 @@ from types import CodeType
 from typing import Any
 
 from ..base import tf_internals
+from .audit import ENVIRONMENT_SET, listen
 from .context import BATCHES, Context, flush_output
 from .counts import Counts
 from .events import (
@@ -34,7 +35,6 @@ from .events import (
     VariableValue,
 )
 from .examples import Examples
-from .files_moved import SET, listen
 from .identity_map import IdentityMap
 from .optimizers import Optimizers
 from .patching import Call, defining_class
@@ -92,7 +92,7 @@ class Training:
     def watch(self) -> None:
         import tensorflow as tf
 
-        listen(self.context, self.happens)
+        listen(self.context, {ENVIRONMENT_SET}, self.environment_set)
         patches, distribute = self.context.patches, tf.distribute
         wrap = patches.wrap
         wrap(distribute.Strategy, "__init__", after=self.strategy_made)
@@ -131,8 +131,8 @@ class Training:
     def parameter_server_requested(self, call: Call) -> None:
         self.cluster_requested("parameter_server")
 
-    def happens(self, event: str, arguments: Any) -> None:
-        if event == SET and os.fsdecode(arguments[0]) == TF_CONFIG:
+    def environment_set(self, _: str, arguments: Any) -> None:
+        if os.fsdecode(arguments[0]) == TF_CONFIG:
             self.context.emit(ClusterDescribed(self.context.provenance.plain_stack()))
 
     def cluster_requested(self, strategy: str) -> None:

@@ -1,7 +1,7 @@
 """Checks fm10: what becomes trainable after `compile` is not trained. Blames, for its exception, who gave the optimizer more."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ...examiner import blame
 from ...examiner.findings import Finding
@@ -50,18 +50,20 @@ def compiled_again(recording: Recording, stack: Stack) -> Stack:
 def unfrozen_before(stack: Stack) -> Stack:
     """Returns the last line before a call of the stack, in the function of the call, that makes something trainable."""
     for i, frame in enumerate(stack):
-        lines = [
-            node.lineno
-            for node in blame.nodes_under(blame.function_at(frame))
-            if isinstance(node, ast.Assign) and node.lineno < frame.line and unfreezes(node)
-        ]
-        if lines:
-            return (frame._replace(line=max(lines)), *stack[i:])
+        if found := last_unfreezing(blame.nodes_under(blame.function_at(frame)), frame):
+            return (found, *stack[i:])
     return ()
 
 
-def unfreezes(node: ast.Assign) -> bool:
-    return ast.unparse(node).endswith(".trainable = True")
+def last_unfreezing(nodes: Iterable[ast.AST], frame: Frame) -> Frame | None:
+    """Returns the last of the lines above this one that makes something trainable."""
+    lines = [
+        node.lineno
+        for node in nodes
+        if isinstance(node, ast.Assign) and node.lineno < frame.line
+        if ast.unparse(node).endswith(".trainable = True")
+    ]
+    return frame._replace(line=max(lines)) if lines else None
 
 
 def owners_at(frame: Frame, method: str) -> set[str]:
@@ -73,9 +75,5 @@ def owners_at(frame: Frame, method: str) -> set[str]:
 
 def from_unfreezing(stack: Stack) -> Stack:
     """Returns the last line above a line that makes something trainable; the same line if none does."""
-    lines = [
-        node.lineno
-        for node in blame.nodes_of_file(stack[0].path, ast.Assign)
-        if node.lineno < stack[0].line and unfreezes(node)
-    ]
-    return (stack[0]._replace(line=max(lines)), *stack) if lines else stack
+    found = last_unfreezing(blame.nodes_of_file(stack[0].path, ast.Assign), stack[0])
+    return (found, *stack) if found else stack

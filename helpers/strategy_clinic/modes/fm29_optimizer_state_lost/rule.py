@@ -19,6 +19,7 @@ from ...examiner.findings import Finding, Location, Note, Text
 from ...examiner.history import first_updates, loads_of, saves_to, updates_of
 from ...examiner.printed import program_files
 from ...examiner.recording import Recording
+from ...examiner.restarts import rate_of
 from ...examiner.rule import Steps, observed, rule
 from ...observer.events import (
     CheckpointRestored,
@@ -169,16 +170,8 @@ def is_same_kind(old: OptimizerState, new: OptimizerState) -> bool:
     What has no more than its count and its rate, which an optimizer of Keras 2 does not list, remembers nothing; but a schedule
     goes by the count.
     """
-    remembers = len(old.variables) > min(COUNT_AND_RATE, len(new.variables)) or has_schedule(old)
+    remembers = len(old.variables) > min(COUNT_AND_RATE, len(new.variables)) or rate_of(old) is None
     return remembers and (old.kind, len(old.trains)) == (new.kind, len(new.trains))
-
-
-def has_schedule(state: OptimizerState) -> bool:
-    """Tells whether the learning rate is no number."""
-    try:
-        return float(state.learning_rate) < 0
-    except ValueError:
-        return True
 
 
 def rates_begun(
