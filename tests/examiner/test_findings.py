@@ -5,6 +5,7 @@ from dataclasses import replace
 from recorded import LINE, OTHER, run
 from strategy_clinic.examiner.findings import Location, Text
 from strategy_clinic.examiner.rule import line_of, observed
+from strategy_clinic.observer.events import KerasDistributionSet, StrategyMade
 
 
 def test_a_location_is_printed_as_its_reader_has_it():
@@ -22,8 +23,15 @@ def test_the_locations_within_sentences_are_moved_too():
     moved = finding.relocated(to_cell)
     assert (moved.location.cell, moved.line, moved.file) == (2, 7, "/program/train.py")
     assert str(moved.message) == "something else at cell 2, line 20"
-    assert str(moved.proof) == "observed on 2 devices: cell 2, line 20 saved it"
-    assert str(finding.proof) == "observed on 2 devices: line 20 saved it"
+    assert str(moved.proof) == "observed in a run without a strategy: cell 2, line 20 saved it"
+    assert str(finding.proof) == "observed in a run without a strategy: line 20 saved it"
+
+
+def test_devices_are_told_where_a_strategy_may_use_them():
+    made = StrategyMade(LINE, "MirroredStrategy", 2)
+    by_keras = KerasDistributionSet(LINE, "DataParallel", 2)
+    for event in (made, by_keras):
+        assert str(observed("one", run(event), LINE, "").proof) == "observed on 2 devices: "
 
 
 def test_other_words_where_no_line_is_known():

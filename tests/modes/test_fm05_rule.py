@@ -155,7 +155,10 @@ def test_a_variable_that_another_run_has_missed():
     (finding,) = diagnosis.findings
     assert (finding.mode, finding.line) == ("fm05", 7)
     assert "with its first value from there on, the training differs" in str(finding.message)
-    assert str(finding.proof) == "observed on 2 devices: line 20 saved 1 variables without it"
+    assert (
+        str(finding.proof)
+        == "observed in a run without a strategy: line 20 saved 1 variables without it"
+    )
     assert asked == [ResetVariable(1), None]
 
 

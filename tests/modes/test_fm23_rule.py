@@ -24,7 +24,7 @@ from strategy_clinic.observer.events import DivergedCopies, Owner, VariableShare
 def test_replicas_that_write_to_a_variable_outside_the_scope():
     (finding,) = found(run(MINE, written(), written()))
     assert (finding.mode, finding.line) == ("fm23", 7)
-    assert str(finding.proof) == "observed on 2 devices: 2 replicas wrote to it at line 20"
+    assert str(finding.proof).endswith("2 replicas wrote to it at line 20")
 
 
 @pytest.mark.parametrize("function, expected", [("load", []), ("restore", [("fm23", 7)])])

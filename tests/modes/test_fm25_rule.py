@@ -183,7 +183,7 @@ BY_REPLICAS = called(5, replicas=2)
 def test_a_model_outside_the_scope_that_replicas_call():
     (finding,) = found(run(*STUDENT, TEACHER, BY_REPLICAS))
     assert (finding.mode, finding.line) == ("fm25", 7)
-    assert str(finding.proof) == "observed on 2 devices: 2 replicas read them there at line 20"
+    assert str(finding.proof).endswith("2 replicas read them there at line 20")
 
 
 def test_a_teacher_that_was_trained_on_one_device_before():

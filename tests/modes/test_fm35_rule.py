@@ -23,7 +23,7 @@ def early(*numbers):
 def test_what_was_made_after_a_restore():
     (finding,) = found(run(variable(1), early(1)))
     assert (finding.mode, finding.line) == ("fm35", 7)
-    assert str(finding.proof) == "observed on 2 devices: v1 is in ck-1"
+    assert str(finding.proof) == "observed in a run without a strategy: v1 is in ck-1"
 
 
 def test_a_restore_on_no_line_of_the_program():
@@ -93,7 +93,7 @@ def restored(*numbers, path="ck-1"):
 def test_a_restore_into_a_model_without_variables():
     (finding,) = found(run(COUNTER, restored(5), EMPTY))
     assert (finding.mode, finding.line) == ("fm35", 7) and "layers" in finding.fix
-    assert str(finding.proof) == "observed on 2 devices: it has none at line 20"
+    assert str(finding.proof) == "observed in a run without a strategy: it has none at line 20"
 
 
 @pytest.mark.parametrize(

@@ -51,10 +51,7 @@ def step(copies):
 def test_replicas_that_differ_at_the_end():
     (finding,) = found(run(MIRRORED, ended(diverged_copies=diverged(0.2))))
     assert (finding.mode, finding.line) == ("fm38", 7)
-    assert (
-        str(finding.proof)
-        == "observed on 2 devices: the copies are 0.2 of their size apart at the end"
-    )
+    assert str(finding.proof).endswith("the copies are 0.2 of their size apart at the end")
 
 
 def test_it_is_the_call_that_another_layer_does_not_come_from():

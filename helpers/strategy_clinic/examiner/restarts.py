@@ -62,7 +62,7 @@ from .blame import (
     with_keyword,
 )
 from .divergence import distance, repeats_again, tolerance
-from .findings import Evidence, Finding, Location, Note, Text, counted
+from .findings import Evidence, Finding, Location, Note, Text
 from .hangs import waiting_at
 from .history import goes_back, optimizers_of, steps_at_end
 from .moments import interrupted, saves_of
@@ -70,7 +70,7 @@ from .printed import program_files
 from .recording import Moment, Recording, Role
 from .repair import Source
 from .repair_values import kept_beside
-from .rule import Rule, Runs, Steps
+from .rule import Rule, Runs, Steps, place_in_words
 
 RESTART = "restart"
 SAME_RATE = 1e-6  # relative
@@ -82,6 +82,7 @@ WHOLE_FILES = (
     "Write each save to a new name, and give it its own name with os.replace when it is complete; CheckpointManager does so, "
     "and BackupAndRestore of Keras 3 keeps the last save but one with double_checkpoint=True."
 )
+GOES_ON = "to end where that run ends, save and load the optimizer and the number of the epoch"
 Values = list[tuple[str, tuple[int | None, ...], Sample]]  # name, shape and value
 
 
@@ -339,7 +340,7 @@ def finding(
 ) -> Finding:
     end = "had ended" if run.role is Role.AGAIN else "was killed"
     moment = f" {run.moment.value}" if run.moment else ""
-    proof = f"observed on {counted(run.devices, 'device')}: it {end}{moment}, and was started again in the folder that it left"
+    proof = f"observed {place_in_words(run)}: it {end}{moment}, and was started again in the folder that it left"
     said = message if isinstance(message, Text) else Text(message)
     return Finding(
         mode, Location(location), Evidence.OBSERVED, said, Text(proof), (run.devices,), fix
@@ -530,15 +531,10 @@ def in_place(event: OrderDrawn | PartUsed) -> str:
 def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
     mine, theirs = steps_at_end(run), steps_at_end(whole)
     if mine and theirs and mine != theirs:
-        is_one = len(mine) == len(theirs) == 1
-        ends = (
-            ("it ends", "the whole run")
-            if is_one
-            else ("its optimizers end", "those of the whole run")
-        )
+        whose = "its optimizer is" if len(mine) == 1 else "its optimizers are"
         yield Note(
-            f"started again, {ends[0]} at step {numbers(mine)}, and {ends[1]} at step {numbers(theirs)}, "
-            f"so their ends were not compared{steps_once_more(run, whole)}"
+            f"started again, {whose} {at_steps(mine)} at the end, and {at_steps(theirs)} at the end of the run that was never "
+            f"stopped{steps_once_more(run, whole)}, so weights were not compared; {GOES_ON}"
         )
     elif mine and (drawn := draws(run, whole)) and other_end(run, whole):
         names = dict.fromkeys(GENERATOR.sub(OF_NUMPY, each) for each in drawn)
@@ -564,9 +560,11 @@ def steps_loaded(run: Recording) -> list[int]:
 def steps_once_more(run: Recording, whole: Recording) -> str:
     if not makes_all_steps_again(run, whole):
         return ""
-    step = numbers(steps_loaded(run))
-    return f"; it has loaded what was saved at step {step}, and makes all steps of a whole run after that"
+    loaded = at_steps(steps_loaded(run))
+    return (
+        f" (it has loaded what was saved {loaded}, and makes all steps of a whole run after that)"
+    )
 
 
-def numbers(steps: Sequence[int]) -> str:
-    return " and ".join(map(str, steps))
+def at_steps(steps: Sequence[int]) -> str:
+    return f"at step {steps[0]}" if len(steps) == 1 else f"at steps {' and '.join(map(str, steps))}"

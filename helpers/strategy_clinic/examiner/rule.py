@@ -11,7 +11,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
 from ..base.files import PACKAGE
-from ..observer.events import ExceptionRaised, InputShared, Stack
+from ..observer.events import (
+    ExceptionRaised,
+    InputShared,
+    KerasDistributionSet,
+    Stack,
+    StrategyMade,
+)
 from ..observer.replacements import Replacement
 from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text, counted
 from .recording import Recording, Role
@@ -221,8 +227,15 @@ def observed(
 ) -> Finding:
     """Returns a finding that one recording shows."""
     words = message if isinstance(message, Text) else Text(message)
-    proved = Text(f"observed on {counted(recording.devices, 'device')}: ", *proof)
+    proved = Text(f"observed {place_in_words(recording)}: ", *proof)
     return Finding(mode, Location(location), Evidence.OBSERVED, words, proved, (recording.devices,))
+
+
+def place_in_words(recording: Recording) -> str:
+    """Returns where a run was: a program without a strategy uses one of the devices that it sees."""
+    is_distributed = recording.of(StrategyMade) or recording.of(KerasDistributionSet)
+    on_devices = f"on {counted(recording.devices, 'device')}"
+    return on_devices if is_distributed else "in a run without a strategy"
 
 
 def compared(
