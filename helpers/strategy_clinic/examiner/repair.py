@@ -409,6 +409,13 @@ class Source:
         return any(each.lineno != each.end_lineno for each in (*strings, *joined))
 
 
+def class_at(source: Source, line: int) -> ast.ClassDef | None:
+    """Returns the innermost class that has a line."""
+    classes = source.of(ast.ClassDef)
+    around = [each for each in classes if each.lineno <= line <= (each.end_lineno or line)]
+    return around[-1] if around else None
+
+
 def parameters(function: ast.AST) -> set[str]:
     if not isinstance(function, Function):
         return set()
