@@ -128,6 +128,15 @@ def test_what_differs_through_another_fault_may_stay():
     assert mend.objection(one, FOUND, after(finding("fm37"), recordings=both(6.0, 3.0))) != ""
 
 
+def test_what_differs_without_a_finding_may_stay_if_the_mode_is_about_a_file():
+    of_file, of_devices = finding("fm72"), finding("fm37")
+    for one, allowed in ((of_file, True), (of_devices, False)):
+        before = replace(BEFORE, findings=[one], recordings=both(6.0, 3.0))
+        assert (mend.objection(before, one, after(recordings=both(6.0, 3.0))) == "") is allowed
+    alike = replace(BEFORE, findings=[of_file])
+    assert mend.objection(alike, of_file, after(recordings=both(6.0, 3.0))) != ""
+
+
 def test_what_an_optimizer_has_may_differ():
     assert mend.objection(BEFORE, FOUND, after(recordings=both(6.0, 3.0, maker=Owner.METRIC))) == ""
 

@@ -29,6 +29,7 @@ class Repair:
     edits: tuple[Edit, ...]
     cell: int = 0  # of a notebook, in which lines are counted
     edited: str = ""  # another file, from which the line of the finding is called
+    edited_cell: int = 0  # the cell that the edits change
 
     @property
     def path(self) -> str:
@@ -53,10 +54,7 @@ def whole_lines(text: str) -> list[str]:
 
 
 def inside(repair: Repair, cell: int, lines: range) -> Repair | None:
-    """Returns the repair of a program as one of the cell that has these lines of it; None if it changes others, too.
-
-    The line of its finding is counted in the cell already.
-    """
+    """Returns the repair of a program as one of the cell that has these lines of it; None if it changes others, too."""
     text = "\n".join(repair.before.split("\n")[lines.start - 1 : lines.stop - 1]) + "\n"
     if not all(
         each.start[0] in lines and each.end[0] in {*lines, lines.stop} for each in repair.edits
@@ -64,7 +62,7 @@ def inside(repair: Repair, cell: int, lines: range) -> Repair | None:
         return None
     up = lines.start - 1
     edits = [Edit(moved(each.start, -up), moved(each.end, -up), each.text) for each in repair.edits]
-    return replace(repair, before=text, edits=tuple(edits), cell=cell)
+    return replace(repair, before=text, edits=tuple(edits), edited_cell=cell)
 
 
 def moved(position: Position, lines: int) -> Position:

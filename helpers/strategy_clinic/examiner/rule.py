@@ -140,6 +140,11 @@ class ModeRules:
         chosen = [each for each in self.rules if each.explains_divergence and not each.last]
         return replace(self, rules=chosen)
 
+    @property
+    def of_other_promises(self) -> set[str]:
+        """The modes through which runs on several numbers of devices do not differ."""
+        return {each.mode for each in self.rules if not each.explains_divergence}
+
 
 @functools.cache
 def mode_rules() -> ModeRules:
@@ -233,9 +238,9 @@ def observed(
 
 def place_in_words(recording: Recording) -> str:
     """Returns where a run was: a program without a strategy uses one of the devices that it sees."""
-    is_distributed = recording.of(StrategyMade) or recording.of(KerasDistributionSet)
-    on_devices = f"on {counted(recording.devices, 'device')}"
-    return on_devices if is_distributed else "in a run without a strategy"
+    if recording.of(StrategyMade) or recording.last(KerasDistributionSet):
+        return f"on {counted(recording.devices, 'device')}"
+    return "in a run without a strategy"
 
 
 def compared(

@@ -46,8 +46,7 @@ MOST_LINES = 3  # that are said to have written a variable
 
 def settle(runs: Runs, found: Sequence[Finding], rules: ModeRules) -> Steps:
     """Yields a finding or a note for the first divergence, if no finding explains it."""
-    of_other_promises = {each.mode for each in rules.rules if not each.explains_divergence}
-    explained = any(finding.mode not in of_other_promises for finding in found)
+    explained = any(finding.mode not in rules.of_other_promises for finding in found)
     for divergence in () if explained else runs.divergences[:1]:
         suspects = sorted([*rules.suspects, *SUSPECTS], key=lambda suspect: suspect.last)
         yield from settle_divergence(divergence, suspects)

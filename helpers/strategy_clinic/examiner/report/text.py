@@ -75,7 +75,7 @@ def repair_heading(repair: Repair) -> str:
 
 
 def diff_of(repair: Repair) -> list[str]:
-    cell = f" cell {repair.cell}" if repair.cell else ""
+    cell = f" cell {repair.edited_cell}" if repair.cell else ""
     return repair.diff(f"{shown_path(repair.path)}{cell}").splitlines()
 
 

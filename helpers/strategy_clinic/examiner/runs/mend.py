@@ -12,9 +12,10 @@ from ...base.files import source_text
 from ...observer.events import Ended, Owner, VariableValue
 from ..divergence import by_key, distance, first_divergence, tolerance
 from ..edits import Repair, inside
-from ..findings import Examination, Finding
+from ..findings import Examination, Finding, Location
 from ..recording import Recording, Role
 from ..repair import places_told, repairers, written_repairs
+from ..rule import mode_rules
 from .plan import NOT_DISTRIBUTED, examine
 from .program_spec import ProgramSpec
 from .progress import FindingKnown, Progress, Reporter, RunStarted, ignore
@@ -120,32 +121,38 @@ def candidates(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair,
 
 
 def in_file(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair, ProgramSpec]]:
-    """Yields repairs of the file of a finding, and then of the other files from which its line is called."""
+    """Yields repairs of the file of a finding, and then of the other files from which its line is called, or that it tells."""
     frames = () if finding.location.cell else finding.location.frames
+    told = [part for part in (*finding.message, *finding.proof) if isinstance(part, Location)]
     lines: dict[str, int] = {}
-    for frame in frames:
+    for frame in (*frames, *(frame for each in told for frame in each.frames if not each.cell)):
         lines.setdefault(frame.path, frame.line)
     for file, line in lines.items():
         path = Path(file)
         if path.is_relative_to(program.folder):
             places = [each for each in places_told(finding, file) if not each.cell]
-            told = dict.fromkeys(each.line for place in places for each in place.frames)
-            for repair in written_repairs(finding, line, source_text(path), [*told], file):
+            numbers = dict.fromkeys(each.line for place in places for each in place.frames)
+            for repair in written_repairs(finding, line, source_text(path), [*numbers], file):
                 name = str(path.relative_to(program.folder))
                 yield repair, replace(program, edited=((name, repair.after),))
 
 
 def in_cells(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair, ProgramSpec]]:
-    """Yields the repairs that change one cell of a notebook, which is a script in the copy of the folder."""
+    """Yields the repairs that change one cell of a notebook, which is a script in the copy of the folder.
+
+    The line of a finding is counted in its cell already.
+    """
     listing = program.listing
     if listing is None:
         return
     told = [number for place in places_told(finding) for number in listing.numbers_of(place)]
     for line in listing.numbers_of(finding.location)[:1]:
         for whole in written_repairs(finding, line, listing.text, told):
-            cell = finding.location.cell
-            repair = inside(whole, cell, listing.lines_of_cell(cell))
+            first = listing.line(min(each.start[0] for each in whole.edits))
+            lines = listing.lines_of_cell(first.cell) if first.number else range(0)
+            repair = inside(whole, first.cell, lines)
             if repair:
+                repair = replace(repair, cell=finding.location.cell)
                 yield repair, replace(program, listing=replace(listing, text=whole.after))
 
 
@@ -187,7 +194,8 @@ def objection(before: Examination, finding: Finding, after: Examination) -> str:
     if repairers()[finding.mode].keeps_training and (changed := changed_alone(before, after)):
         return f"{min(changed)} is another with it on one device"
     apart = set() if after.agreeing else disagreeing(after.recordings)
-    if after.findings:  # another fault, which is there still, may be why
+    # Another fault, or what is none, may be why the runs differ before and after.
+    if after.findings or finding.mode in mode_rules().of_other_promises:
         apart -= disagreeing(before.recordings)
     return f"{min(apart)} differs with it between numbers of devices" if apart else ""
 

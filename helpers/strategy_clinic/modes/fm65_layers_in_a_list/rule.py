@@ -1,8 +1,8 @@
 """Checks fm65: a checkpoint of a Keras 3 model without layers of it, which a program has no other file of."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from ...examiner.findings import Finding, counted
+from ...examiner.findings import Finding, Location, counted
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
 from ...examiner.unfilled import (
@@ -28,12 +28,12 @@ def used_as_made(run: Recording) -> Iterator[Finding]:
         save = lacking(run, load)
         if save and is_used_as_made(run, load) and not is_filled_later(run, load):
             weights = kept_weights(run, load)
-            first = run.name_of(min(weights))
             message = (
                 f"the checkpoint lacks {len(weights)} weights of the model, which is called after a restore with these as they "
                 f"were made: {REASON}"
             )
-            yield observed("fm65", run, save.made_at or save.location, message, f"{first} is one")
+            holder = save.made_at or save.location
+            yield observed("fm65", run, holder, message, *first_of(run, weights), " is one")
             return
 
 
@@ -56,8 +56,8 @@ def restored_from_nothing(run: Recording) -> Iterator[Finding]:
             message = (
                 f"the checkpoint has none of the {len(weights)} weights of the model: {REASON}"
             )
-            proof = f"{run.name_of(min(weights))} is read after the restore, as it was made"
-            yield observed("fm65", run, save.made_at or save.location, message, proof)
+            proof = *first_of(run, weights), " is read after the restore, as it was made"
+            yield observed("fm65", run, save.made_at or save.location, message, *proof)
             return
 
 
@@ -71,6 +71,13 @@ def changed_and_left_out(run: Recording) -> Iterator[Finding]:
         if weights := layers_left_out(run, save) & changed - held:
             kind = "trained weight" if weights <= run.trained else "weight"
             message = f"the checkpoint lacks {counted(len(weights), kind)} of the model: {REASON}"
-            first = run.name_of(min(weights))
-            yield observed("fm65", run, save.made_at or save.location, message, f"{first} is one")
+            holder = save.made_at or save.location
+            yield observed("fm65", run, holder, message, *first_of(run, weights), " is one")
             return
+
+
+def first_of(run: Recording, weights: Collection[int]) -> list[str | Location]:
+    """Returns the name of the first of these weights, and the line that makes it."""
+    first = min(weights)
+    made = run.location_of(first)
+    return [run.name_of(first), *((" of ", Location(made)) if made else ())]
