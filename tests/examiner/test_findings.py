@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from recorded import LINE, OTHER, run
+from recorded import LINE, OTHER, run, stack
 from strategy_clinic.examiner.findings import Location, Text
 from strategy_clinic.examiner.rule import line_of, observed
 from strategy_clinic.observer.events import KerasDistributionSet, StrategyMade
@@ -32,6 +32,16 @@ def test_devices_are_told_where_a_strategy_may_use_them():
     by_keras = KerasDistributionSet(LINE, "DataParallel", 2)
     for event in (made, by_keras):
         assert str(observed("one", run(event), LINE, "").proof) == "observed on 2 devices: "
+
+
+def test_a_line_of_another_file_is_told_with_its_name():
+    other = stack("/program/nets/layers.py", 3)
+    message = Text("made at ", Location(other), " and ", Location(OTHER))
+    finding = observed("one", run(), LINE, message).relocated(lambda each: each)
+    assert str(finding.message) == "made at line 3 of layers.py and line 20"
+    in_cell = finding.relocated(lambda each: replace(each, cell=2))
+    assert str(in_cell.message) == "made at cell 2, line 3 and cell 2, line 20"
+    assert str(Location().seen_from("train.py")) == "line 0"
 
 
 def test_other_words_where_no_line_is_known():

@@ -1,10 +1,12 @@
 """What an examination makes of its recordings: which processes a program asks for, and which failures are its own."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from recorded import LINE, OTHER, run, strategy
+from recorded import LINE, OTHER, run, stack, strategy
 from strategy_clinic.examiner.engine import NOT_REPEATED, Diagnosis
+from strategy_clinic.examiner.findings import Location, Text
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.restarts import RESTART
 from strategy_clinic.examiner.rule import observed
@@ -123,10 +125,10 @@ def test_which_failures_may_be_of_onednn(events, fields, may):
     assert not plan.may_fail_by_onednn(run(strategy(1), *events, **fields))
 
 
-def result_of(*recordings, diagnosis=None, **attributes):
+def result_of(*recordings, diagnosis=None, locate=lambda location: location, **attributes):
     """What an examination says of recordings, each of which is a run that was made."""
-    program = SimpleNamespace(name="train.py", listing=None)
-    sandbox = SimpleNamespace(program=program, locate=lambda location: location, script="")
+    program = SimpleNamespace(name="train.py", listing=None, file=LINE[0].path)
+    sandbox = SimpleNamespace(program=program, locate=locate, script="")
     planned = plan.Plan(sandbox)
     planned.recordings = list(recordings)
     planned.made = [("a run", recording) for recording in recordings]
@@ -158,6 +160,15 @@ def test_what_was_not_seen_is_said():
     )
     assert [each.discarded for each in told.runs] == [False, False, True]
     assert result_of(run()).unseen == []
+
+
+def test_a_note_tells_its_lines_as_the_reader_has_them():
+    """Those of another file with its name, and those of a notebook with their cells."""
+    note = Text("see ", Location(LINE), " and ", Location(stack("/program/net.py", 3)))
+    told = Diagnosis(notes=[note], agreeing=[note])
+    assert result_of(run(), diagnosis=told).notes == ["see line 7 and line 3 of net.py"]
+    in_cell = result_of(run(), diagnosis=told, locate=lambda each: replace(each, cell=2))
+    assert in_cell.notes == in_cell.agreeing == ["see cell 2, line 7 and cell 2, line 3"]
 
 
 def test_a_finding_that_was_told_and_is_not_confirmed_is_withdrawn_in_words():

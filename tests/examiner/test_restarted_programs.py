@@ -231,7 +231,7 @@ def found(recording, again=None):
     answer = again or recording.whole
     diagnosis = diagnose(Runs([recording]), lambda _: replace(answer))
     messages = [str(each.message) for each in diagnosis.findings if each.mode == "restart"]
-    return messages, diagnosis.notes
+    return messages, [*map(str, diagnosis.notes)]
 
 
 def test_a_program_that_goes_on_as_it_would_have_is_right():

@@ -156,7 +156,7 @@ APART = CalledApart((3, 4))
 def test_a_note_if_only_the_program_knows_whether_a_layer_is_another_one(equal):
     copied = replace(FROM_CONFIG, equal=equal)
     diagnosis = diagnose(Runs([run(copied, APART, TOGETHER)]))
-    (note,) = diagnosis.notes
+    (note,) = map(str, diagnosis.notes)
     assert "line 7 makes a layer from the configuration of another one" in note
     assert not diagnosis.findings
 

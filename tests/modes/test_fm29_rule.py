@@ -167,7 +167,7 @@ def test_another_optimizer_is_another_training(new):
 
 
 def notes(*events):
-    return diagnose(Runs([run(*events)]), lambda _: None).notes
+    return [*map(str, diagnose(Runs([run(*events)]), lambda _: None).notes)]
 
 
 def test_another_rate_is_noted():

@@ -25,7 +25,7 @@ def test_near_misses(eager):
 
 @pytest.mark.parametrize("calls, notes", [(9, 0), (10, 1), (49, 1), (50, 0)])
 def test_some_steps_by_python_are_a_note(calls, notes):
-    told = diagnose(Runs([run(RunEager(LINE, calls, 2, False))])).notes
+    told = [*map(str, diagnose(Runs([run(RunEager(LINE, calls, 2, False))])).notes)]
     assert (
         len([note for note in told if note.startswith(f"Python executes {calls} steps")]) == notes
     )

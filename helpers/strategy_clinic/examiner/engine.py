@@ -29,8 +29,8 @@ class Diagnosis:
     """What the rules found."""
 
     findings: list[Finding] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what need not be a finding, and why
-    agreeing: list[str] = field(default_factory=list)  # the notes by which the runs agree
+    notes: list[str | Text] = field(default_factory=list)  # what need not be a finding, and why
+    agreeing: list[str | Text] = field(default_factory=list)  # the notes by which the runs agree
     unseen: list[str] = field(default_factory=list)  # what could not be compared or looked for
     stopped: bool = False  # by Ctrl-C in a follow-up run; the findings that need none are there
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..observer.events import Outcome, Stack
@@ -23,11 +24,15 @@ FRAMEWORK = "framework"  # they differ through the framework; the program is rig
 
 @dataclass(frozen=True)
 class Location:
-    """The program's frames that led to a line, the one to blame first. It prints as "line 12" or "cell 3, line 2"."""
+    """The program's frames that led to a line, the one to blame first.
+
+    It prints as "line 12", as "line 12 of model.py" in a sentence about another file, or as "cell 3, line 2".
+    """
 
     frames: Stack = ()
     cell: int = 0  # of a notebook, in which the line is counted
     code: str = ""  # of a line that is in no file any more, such as one of a cell
+    is_elsewhere: bool = False  # in another file than the one that its sentence is about
 
     @property
     def file(self) -> str:
@@ -41,7 +46,13 @@ class Location:
         return bool(self.frames)
 
     def __str__(self) -> str:
-        return f"cell {self.cell}, line {self.line}" if self.cell else f"line {self.line}"
+        if self.cell:
+            return f"cell {self.cell}, line {self.line}"
+        return f"line {self.line}" + (f" of {Path(self.file).name}" if self.is_elsewhere else "")
+
+    def seen_from(self, file: str) -> Location:
+        """Returns the location as a sentence about a file tells it."""
+        return replace(self, is_elsewhere=bool(self) and self.file != file)
 
 
 class Text(tuple["str | Location", ...]):
@@ -87,16 +98,21 @@ class Finding:
         return self.location.line
 
     def relocated(self, change: Callable[[Location], Location]) -> Finding:
-        """Returns the finding with every location changed, those within its sentences too."""
-        message, proof = (text.relocated(change) for text in (self.message, self.proof))
-        return replace(self, location=change(self.location), message=message, proof=proof)
+        """Returns the finding with every location changed; those within its sentences are told as seen from its own."""
+        location = change(self.location)
+
+        def told(part: Location) -> Location:
+            return change(part).seen_from(location.file)
+
+        message, proof = (text.relocated(told) for text in (self.message, self.proof))
+        return replace(self, location=location, message=message, proof=proof)
 
 
 @dataclass(frozen=True)
 class Note:
     """What could not be compared or need not be reported, and why."""
 
-    words: str
+    words: str | Text
     agree: bool = False  # the runs, but for rounding and what correct programs have
 
 

@@ -58,12 +58,13 @@ def hangs(recordings: Sequence[Recording], mode: str = HANGS) -> Iterator[Findin
     missing = missing_in_words(examined, waiting)
     devices = counted(first.devices, "device")
     proof = f"observed on {devices}: nothing was computed when the time was over, after {first.seconds:.0f} s"
-    others = {name for run in waiting for name in processes_in_words(run)}
+    others = {each for run in waiting for each in processes_in_words(run)}
+    more = [*map(Text, missing), *sorted(others, key=str)]
     yield Finding(
         mode,
         Location(place_of(first, examined)),
         Evidence.OBSERVED,
-        Text(*message, *("; " + part for part in (*missing, *sorted(others)))),
+        Text(*message, *(part for each in more for part in ("; ", *each))),
         Text(proof),
         (first.devices,),
     )
@@ -127,7 +128,7 @@ def has_ended(run: Recording) -> bool:
     return bool(run.task) and run.outcome in (Outcome.FINISHED, Outcome.EXITED)
 
 
-def processes_in_words(run: Recording) -> Iterator[str]:
+def processes_in_words(run: Recording) -> Iterator[Text]:
     """Yields what the processes that the program has started do."""
     for process in run.stacks[1:]:
         if HELPER in process.command:
@@ -135,13 +136,13 @@ def processes_in_words(run: Recording) -> Iterator[str]:
         name = f"process {process.pid}"
         lines = [thread.own for thread in process.threads if thread.own]
         if process.signal:
-            yield f"{name} was ended by {signal_in_words(process.signal)}"
+            yield Text(f"{name} was ended by {signal_in_words(process.signal)}")
         elif lines:
-            yield f"{name} waits at {Location(lines[0])}"
+            yield Text(f"{name} waits at ", Location(lines[0]))
         elif process.threads:
-            yield f"{name} {what_for(process.threads[0].lines)}"
+            yield Text(f"{name} {what_for(process.threads[0].lines)}")
         elif process.command:
-            yield f"{name} runs: {process.command}"
+            yield Text(f"{name} runs: {process.command}")
 
 
 def signal_in_words(number: int) -> str:

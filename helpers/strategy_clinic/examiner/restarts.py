@@ -70,13 +70,13 @@ from .printed import program_files
 from .recording import Moment, Recording, Role
 from .repair import Source
 from .repair_values import kept_beside
-from .rule import Rule, Runs, Steps, place_in_words
+from .rule import Rule, Runs, Steps, line_of, place_in_words
 
 RESTART = "restart"
 SAME_RATE = 1e-6  # relative
 LONGEST_MESSAGE = 200
 LONGEST_VALUE = 60
-AMID_DATA = "the examples of an iterator that goes on after a save"
+AMID_DATA = Text("the examples of an iterator that goes on after a save")
 GENERATOR, OF_NUMPY = re.compile(r"generator \d+ of numpy.random"), "generators of numpy.random"
 WHOLE_FILES = (
     "Write each save to a new name, and give it its own name with os.replace when it is complete; CheckpointManager does so, "
@@ -496,16 +496,17 @@ def is_only_order(run: Recording, whole: Recording) -> bool:
     return bool(orders) and {*draws(run, whole)} <= {*orders, AMID_DATA}
 
 
-def draws(*runs: Recording) -> list[str]:
+def draws(*runs: Recording) -> list[Text]:
     """Returns what training draws at random or takes one after the other: a restart begins these sequences again."""
-    found: list[str] = []
+    found: list[Text] = []
     for run in runs:
         found += map(order_in_words, run.of(OrderDrawn))
         parts = [each for each in run.of(PartUsed) if each.part is Part.RANDOM_NUMBERS]
-        found += [f"numbers in a step ({in_place(each)})" for each in parts]
+        found += [Text("numbers in a step (", in_place(each), ")") for each in parts]
         if any(run.maker_of(number) is Owner.RANDOM for number in run.written):
-            found.append("seeds of layers")
-        found += [name for ended in run.of(Ended) for name in ended.drawn]
+            found.append(Text("seeds of layers"))
+        names = [name for ended in run.of(Ended) for name in ended.drawn]
+        found += [Text(GENERATOR.sub(OF_NUMPY, name)) for name in names]
         if saves_amid_data(run):
             found.append(AMID_DATA)
     return list(dict.fromkeys(found))
@@ -520,12 +521,12 @@ def saves_amid_data(run: Recording) -> bool:
     )
 
 
-def order_in_words(drawn: OrderDrawn) -> str:
-    return f"the order of the examples ({in_place(drawn)})"
+def order_in_words(drawn: OrderDrawn) -> Text:
+    return Text("the order of the examples (", in_place(drawn), ")")
 
 
-def in_place(event: OrderDrawn | PartUsed) -> str:
-    return str(Location(event.location)) if event.location else "a library"
+def in_place(event: OrderDrawn | PartUsed) -> str | Location:
+    return line_of(event.location, "a library")
 
 
 def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
@@ -537,10 +538,13 @@ def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
             f"stopped{steps_once_more(run, whole)}, so weights were not compared; {GOES_ON}"
         )
     elif mine and (drawn := draws(run, whole)) and other_end(run, whole):
-        names = dict.fromkeys(GENERATOR.sub(OF_NUMPY, each) for each in drawn)
+        names = dict.fromkeys(drawn)
+        listed = [part for name in names for part in (", ", *name)][1:]
         yield Note(
-            "started again, it ends with other weights than the whole run; what it draws at random may be the reason: "
-            + ", ".join(names)
+            Text(
+                "started again, it ends with other weights than the whole run; what it draws at random may be the reason: ",
+                *listed,
+            )
         )
 
 

@@ -1,6 +1,6 @@
 """Plans an examination: which runs are made, which of them are compared, and what is said of those that failed."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from ..findings import (
     ResetVariable,
     RunMade,
     ShowMeans,
+    Text,
     counted,
 )
 from ..hangs import abrupt_end, children_in_words, ended_at, is_aborted
@@ -434,11 +435,15 @@ class Plan:
         stopped = self.stopped or diagnosis.stopped
         notes = ["stopped before all runs were made"] if stopped else []
         findings = [finding.relocated(locate) for finding in diagnosis.findings]
+
+        def told(location: Location) -> Location:
+            return locate(location).seen_from(program.file)
+
         withdrawn = self.told.keys() - {*map(place_of, findings)}
         notes += [WITHDRAWN.format(*place) for place in sorted(withdrawn)]
         notes += [
             *self.notes,
-            *diagnosis.notes,
+            *in_words(diagnosis.notes, told),
             *(program.listing.notes if program.listing else ()),
         ]
         used = [recording for _, recording in self.made if recording not in self.discarded]
@@ -454,10 +459,15 @@ class Plan:
             ending(failed) if failed else "",
             locate(failed_at(failed, self.sandbox.script)) if failed else Location(),
             stopped,
-            counts=counts_of(self.recordings, locate),
+            counts=counts_of(self.recordings, told),
             runs=[run_made(*each, each[1] in self.discarded) for each in self.made],
-            agreeing=diagnosis.agreeing,
+            agreeing=in_words(diagnosis.agreeing, told),
         )
+
+
+def in_words(sentences: Sequence[str | Text], told: Callable[[Location], Location]) -> list[str]:
+    texts = [Text(each) if isinstance(each, str) else each for each in sentences]
+    return [str(each.relocated(told)) for each in texts]
 
 
 def place_of(finding: Finding) -> tuple[str, str, int]:

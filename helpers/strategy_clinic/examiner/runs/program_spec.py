@@ -30,6 +30,14 @@ class ProgramSpec:
     def name(self) -> str:
         return self.listing.name if self.listing else " ".join(self.arguments)
 
+    @property
+    def file(self) -> str:
+        """The file that is started; nothing for a module, which may be a package."""
+        if self.listing:
+            return self.listing.file
+        first = self.arguments[0]
+        return "" if first == "-m" else str(self.folder / first)
+
     def with_listing(self, listing: Listing) -> "ProgramSpec":
         """Returns the program with cells instead of its first argument."""
         arguments = (listing.file_name, *self.arguments[1:])

@@ -15,7 +15,7 @@ from ...examiner.blame import (
     spans,
     statement_at,
 )
-from ...examiner.findings import Finding, Location, Note
+from ...examiner.findings import Finding, Location, Note, Text
 from ...examiner.recording import Recording
 from ...examiner.rule import Steps, line_of, observed, rule
 from ...observer.events import (
@@ -62,8 +62,11 @@ def trained_together(recording: Recording) -> Steps:
         # It may be meant: two towers of one form, or one for two inputs
         if copied.function == FROM_CONFIG:
             yield Note(
-                f"{Location(copied.location)} makes a layer from the configuration of another one: an optimizer trains both, "
-                "each with weights of its own; if they are to share them, call the first one twice (fm14)"
+                Text(
+                    Location(copied.location),
+                    " makes a layer from the configuration of another one: an optimizer trains both, each with weights of its "
+                    "own; if they are to share them, call the first one twice (fm14)",
+                )
             )
         elif copied.equal:
             yield observed(

@@ -148,8 +148,12 @@ def copied_to(recording: Recording, update: GradientsApplied) -> set[int]:
 
 def note_of(old: OptimizerState, made_at: Stack) -> Note:
     return Note(
-        f"weights that {old.kind} had trained to step {old.steps} are trained on by a new optimizer with another learning rate "
-        f"({Location(made_at)}): if this training is to go on, set the rate of the one before, since its moments are lost (fm29)"
+        Text(
+            f"weights that {old.kind} had trained to step {old.steps} are trained on by a new optimizer with another learning "
+            "rate (",
+            Location(made_at),
+            "): if this training is to go on, set the rate of the one before, since its moments are lost (fm29)",
+        )
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...examiner.findings import Finding, Location, Note
+from ...examiner.findings import Finding, Location, Note, Text
 from ...examiner.hangs import hangs, is_reading, is_saving, one_waits
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, names, rule_of_runs
@@ -33,8 +33,12 @@ def all_save_to_one_path(runs: Runs) -> Steps:
             task = saved.setdefault(run.absolute(save.path), run.task)
             if task != run.task and save.location:
                 yield Note(
-                    f"{task} and {run.task} save to the same path, {save.path} ({Location(save.location)}): if they share a file "
-                    "system, they write the same files at the same time. Give each worker a folder of its own (fm47)"
+                    Text(
+                        f"{task} and {run.task} save to the same path, {save.path} (",
+                        Location(save.location),
+                        "): if they share a file system, they write the same files at the same time. Give each worker a folder "
+                        "of its own (fm47)",
+                    )
                 )
                 return
 

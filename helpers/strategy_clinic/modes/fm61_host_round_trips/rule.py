@@ -1,6 +1,6 @@
 """Checks fm61: `strategy.run` has trained for many steps outside of a graph, on several replicas."""
 
-from ...examiner.findings import Location, Note
+from ...examiner.findings import Location, Note, Text
 from ...examiner.recording import Recording
 from ...examiner.rule import Steps, observed, rule
 from ...observer.events import RunEager
@@ -16,8 +16,11 @@ def steps_by_python(recording: Recording) -> Steps:
             continue
         if run.calls < ENOUGH:
             yield Note(
-                f"Python executes {run.calls} steps operation by operation: `strategy.run` ({Location(run.location)}) is in no "
-                "`tf.function`, which would be faster (fm61)"
+                Text(
+                    f"Python executes {run.calls} steps operation by operation: `strategy.run` (",
+                    Location(run.location),
+                    ") is in no `tf.function`, which would be faster (fm61)",
+                )
             )
         else:
             message = (
