@@ -336,6 +336,18 @@ def test_a_repair_may_not_change_what_one_device_trains():
     assert mend.objection(replace(before, findings=[FOUND]), FOUND, changed) == ""
 
 
+def test_variables_that_only_the_repaired_run_keeps_are_not_compared_with_others():
+    here = finding("fm37")
+    before = Examination("train.py", both(3.0, 3.0), [here])
+    kept = VariableValue(2, Sample(9.0, (9.0,)))
+    more = []
+    for each in both(3.0, 3.0):
+        *events, end = each.events
+        events += [variable(2), replace(end, values=(kept, *end.values))]
+        more.append(replace(each, events=tuple(events)))
+    assert mend.objection(before, here, after(recordings=more)) == ""
+
+
 def test_a_repair_may_change_what_is_loaded_with_it_alone():
     here = finding("fm05")
     before = Examination("train.py", both(3.0, 3.0), [here])

@@ -68,7 +68,7 @@ def written_repairs(
     known = repairers().get(finding.mode)
     if known is None or not is_python(text):
         return []
-    source = Source(text, told, str(finding.message))
+    source = Source(text, told, f"{finding.message}; {finding.proof}")
     edited = "" if file == finding.file else file
     written = [
         Repair(finding.mode, finding.file, finding.line, text, tuple(with_import), edited=edited)
@@ -83,8 +83,12 @@ def written_repairs(
 
 def places_told(finding: Finding, file: str = "") -> list[Location]:
     """Returns the places in its file, or another one, that the sentences of a finding tell."""
-    told = [part for part in (*finding.message, *finding.proof) if isinstance(part, Location)]
-    return [found for each in told if (found := within_file(each, file or finding.file))]
+    found = [within_file(each, file or finding.file) for each in told_by(finding)]
+    return [*filter(None, found)]
+
+
+def told_by(finding: Finding) -> list[Location]:
+    return [part for part in (*finding.message, *finding.proof) if isinstance(part, Location)]
 
 
 def within_file(place: Location, file: str) -> Location:
@@ -242,6 +246,12 @@ class Source:
     def delete(self, first: int, last: int) -> Edit:
         """Deletes whole lines."""
         return Edit((first, 1), (last + 1, 1), "")
+
+    def without(self, statement: ast.stmt) -> Edit:
+        """Deletes a statement, or puts `pass` in its place if it is alone."""
+        if self.block(statement) == [statement]:
+            return self.replace(statement, "pass")
+        return self.delete(statement.lineno, statement.end_lineno or statement.lineno)
 
     def move(
         self,

@@ -12,9 +12,9 @@ from ...base.files import source_text
 from ...observer.events import Ended, Owner, VariableValue
 from ..divergence import by_key, distance, first_divergence, tolerance
 from ..edits import Repair, inside
-from ..findings import Examination, Finding, Location
+from ..findings import Examination, Finding
 from ..recording import Recording, Role
-from ..repair import places_told, repairers, written_repairs
+from ..repair import places_told, repairers, told_by, written_repairs
 from ..rule import mode_rules
 from .plan import NOT_DISTRIBUTED, examine
 from .program_spec import ProgramSpec
@@ -123,9 +123,11 @@ def candidates(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair,
 def in_file(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair, ProgramSpec]]:
     """Yields repairs of the file of a finding, and then of the other files from which its line is called, or that it tells."""
     frames = () if finding.location.cell else finding.location.frames
-    told = [part for part in (*finding.message, *finding.proof) if isinstance(part, Location)]
     lines: dict[str, int] = {}
-    for frame in (*frames, *(frame for each in told for frame in each.frames if not each.cell)):
+    for frame in (
+        *frames,
+        *(frame for each in told_by(finding) for frame in each.frames if not each.cell),
+    ):
         lines.setdefault(frame.path, frame.line)
     for file, line in lines.items():
         path = Path(file)
@@ -145,7 +147,10 @@ def in_cells(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair, P
     listing = program.listing
     if listing is None:
         return
-    told = [number for place in places_told(finding) for number in listing.numbers_of(place)]
+    told = [number for each in told_by(finding) for number in listing.numbers_of(each)]
+    # The lines from which one of a cell is called are still those of the script.
+    frames = [frame for each in told_by(finding) for frame in each.frames[1:]]
+    told += [each.line for each in frames if Path(each.path).name == listing.file_name]
     for line in listing.numbers_of(finding.location)[:1]:
         for whole in written_repairs(finding, line, listing.text, told):
             first = listing.line(min(each.start[0] for each in whole.edits))
@@ -224,25 +229,32 @@ def changed_alone(before: Examination, after: Examination) -> list[str]:
     one, other = (fewest(each.recordings) for each in (before, after))
     if one is None or other is None or one.devices != other.devices:
         return []
-    values, others = values_in_order(one), values_in_order(other)
+    groups, other_groups = values_by_form(one), values_by_form(other)
+    pairs = [
+        pair
+        for form in groups.keys() & other_groups.keys()
+        if len(groups[form]) == len(other_groups[form])
+        for pair in zip(groups[form], other_groups[form])
+    ]
     return [
         one.name_of(value.number)
-        for key, value in values.items()
-        if key in others and distance(value.sample, others[key].sample) > tolerance(one)
-        if value.number in one.loaded or others[key].number not in other.loaded
+        for value, changed in pairs
+        if distance(value.sample, changed.sample) > tolerance(one)
+        if value.number in one.loaded or changed.number not in other.loaded
     ]
 
 
-def values_in_order(recording: Recording) -> dict[object, VariableValue]:
-    """Returns the last values of the variables by how they are made; a repair moves the lines that make them."""
-    seen: Counter[object] = Counter()
-    found: dict[object, VariableValue] = {}
+def values_by_form(recording: Recording) -> dict[object, list[VariableValue]]:
+    """Returns the last values of the variables that are made alike, in their order; a repair moves the lines that make them.
+
+    More variables are kept to the end where a repair is tried.
+    """
+    found: dict[object, list[VariableValue]] = {}
     for value in sorted(ended_values(recording), key=lambda each: each.number):
         made = recording.variable(value.number)
         if made and made.maker in (Owner.USER, Owner.LAYER):
-            key = made.maker, made.shape, made.dtype
-            seen[key] += 1
-            found[key, seen[key]] = value
+            form = made.maker, made.name, made.shape, made.dtype
+            found.setdefault(form, []).append(value)
     return found
 
 

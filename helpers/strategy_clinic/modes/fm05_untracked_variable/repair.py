@@ -21,6 +21,7 @@ NOT_KEPT = re.compile(
 def save_what_is_missed(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from keep_number(source, line)
     found = places(source, line)
+    yield from hold_in_state(source)
     for place in found:
         yield from hold(source, place, made_at(source, source.told, place))
     for place in found:
@@ -28,6 +29,22 @@ def save_what_is_missed(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from hold_made(source, line)
     yield from hold_variables(source)
     yield from of_objects(source)
+
+
+def hold_in_state(source: Source) -> Iterator[Sequence[Edit]]:
+    """Yields what is told as a part of a dict that a function returns, by which several lines save and load."""
+    for function in source.of(ast.FunctionDef):
+        for returned in (
+            source.of(ast.Return, function) if len(source.calls(function.name)) > 1 else ()
+        ):
+            for code in made_at(source, source.told, returned.lineno):
+                key = f'"{code.rpartition(".")[2]}"'
+                if isinstance(returned.value, ast.Name):
+                    name = returned.value.id
+                    yield [source.insert_before(returned, f"{name}[{key}] = {code}")]
+                elif isinstance(returned.value, ast.Dict | ast.DictComp):
+                    whole = f"{{**{source.code(returned.value)}, {key}: {code}}}"
+                    yield [source.replace(returned.value, whole)]
 
 
 def hold_made(source: Source, line: int) -> Iterator[Sequence[Edit]]:

@@ -12,6 +12,7 @@ from ...examiner.repair import Source, repairs
 
 RESTORES = "restore", "read"
 WORDS = re.compile(r"\w+")
+TOLD = re.compile(r"no checkpoint is found in (?P<asked>[^,]+),.* (?P<there>\S+) was there")
 
 
 @repairs("fm08")
@@ -19,6 +20,7 @@ def ask_for_latest(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.simple_statement(line)
     if statement is None:
         return
+    yield from in_other_folder(source, statement)
     for name in (*RESTORES, "latest_checkpoint"):
         for call in source.calls(name, statement):
             path = call.args[0] if call.args else keyword(call, "save_path")
@@ -26,6 +28,21 @@ def ask_for_latest(source: Source, line: int) -> Iterator[Sequence[Edit]]:
                 asked = call if name not in RESTORES else path
                 for folder in sorted(folders(source, statement), key=unlike(source.code(path))):
                     yield [source.replace(asked, f"tf.train.latest_checkpoint({folder})")]
+
+
+def in_other_folder(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    """Yields the folder in which the finding tells a checkpoint: one in what is asked for, or that of a prefix."""
+    told = TOLD.search(source.said)
+    for call in source.calls("latest_checkpoint", statement):
+        path = call.args[0] if call.args else keyword(call, "checkpoint_dir")
+        if path is None or told is None:
+            return
+        asked, folder = told["asked"], posixpath.dirname(told["there"])
+        if folder.startswith(f"{asked}/"):
+            inner = folder.removeprefix(f"{asked}/")
+            yield [source.replace(path, f'os.path.join({source.code(path)}, "{inner}")')]
+        elif folder == posixpath.dirname(asked):
+            yield [source.replace(path, f"os.path.dirname({source.code(path)})")]
 
 
 def folders(source: Source, statement: ast.stmt) -> list[str]:

@@ -1,15 +1,16 @@
-"""Repairs fm21: the function that makes a dataset for each worker batches by a replica's share."""
+"""Repairs fm21: the function that makes a dataset for each worker batches by a replica's share, or is not used for that."""
 
 import ast
 from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, parameters, repairs
 from ...examiner.repair_sums import resolved
 
 COUNT = "num_replicas_in_sync"  # by which `fit` divides what it gets
 SHARE = "get_per_replica_batch_size"
+DISTRIBUTE = "experimental_distribute_dataset"
 
 
 @repairs("fm21", keeps_training=True)
@@ -26,6 +27,18 @@ def share_of_batch(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         for context in contexts(source, statement):
             if SHARE not in source.code(size):
                 yield [source.replace(size, f"{context}.{SHARE}({of_whole(source, size)})")]
+    yield from distributed_whole(source, statement)
+
+
+def distributed_whole(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    """Yields the distribution of one dataset, where a function makes it that does not use the context."""
+    for call in source.calls("distribute_datasets_from_function", statement):
+        match call:
+            case ast.Call(func=ast.Attribute(value=strategy), args=[ast.Lambda() as given]):
+                used = {each.id for each in source.of(ast.Name, given.body)}
+                if not used & parameters(given):
+                    whole = f"{source.code(strategy)}.{DISTRIBUTE}({source.code(given.body)})"
+                    yield [source.replace(call, whole)]
 
 
 def sizes(source: Source, statement: ast.stmt) -> list[ast.expr]:

@@ -2,8 +2,9 @@
 
 import ast
 from collections.abc import Iterator, Sequence
+from typing import TypeGuard
 
-from ...examiner.blame import keyword
+from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
@@ -25,3 +26,24 @@ def make_in_scope(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         for name in AGGREGATIONS:
             chosen = f"aggregation=tf.VariableAggregation.{name}"
             yield [*moved, source.add_argument(calls[0], chosen)]
+    else:
+        yield from made_later(source, statement, calls[0])
+
+
+def made_later(source: Source, statement: ast.Assign, call: ast.Call) -> Iterator[Sequence[Edit]]:
+    """Yields a variable that is made after the strategy, which is made below it in the same block."""
+    block = source.block(statement)
+    text = source.code(statement)
+    for made in block[block.index(statement) + 1 :]:
+        if not is_strategy_made(made):
+            continue
+        for name in AGGREGATIONS:
+            chosen = f"{source.code(call)[:-1]}, aggregation=tf.VariableAggregation.{name})"
+            scope = f"with {source.code(made.targets[0])}.scope():"
+            later = f"    {text.replace(source.code(call), chosen)}"
+            yield [source.without(statement), source.insert_after(made, scope, later)]
+
+
+def is_strategy_made(statement: ast.stmt) -> TypeGuard[ast.Assign]:
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    return isinstance(value, ast.Call) and name_of(value.func).endswith("Strategy")

@@ -9,9 +9,10 @@ from ...examiner.repair_optimizers import OPTIMIZERS
 from ...examiner.repair_saved import hold, made_at, made_by, places
 
 
-@repairs("fm29", keeps_training=True)
+@repairs("fm29")
 def save_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from keep_the_first(source, line)
+    yield from keep_compiled(source, line)
     for place in places(source, line):
         told = made_at(source, source.told, place)
         yield from hold(source, place, [*told, *made_by(source, "optimizer", place)])
@@ -38,6 +39,12 @@ def keep_the_first(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     names = {*map(source.code, statement.targets)}
     makers = [each for each in source.of(ast.Assign) if names & {*map(source.code, each.targets)}]
     if any(each.lineno < statement.lineno for each in makers):
-        is_alone = source.block(statement) == [statement]
-        whole = source.delete(statement.lineno, statement.end_lineno or statement.lineno)
-        yield [source.replace(statement, "pass") if is_alone else whole]
+        yield [source.without(statement)]
+
+
+def keep_compiled(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields a program that does not compile a model again."""
+    statement = source.simple_statement(line)
+    is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+    if statement and is_call and source.calls("compile", statement):
+        yield [source.without(statement)]

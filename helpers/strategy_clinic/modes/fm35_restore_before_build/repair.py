@@ -9,6 +9,7 @@ from ...examiner.repair_saved import is_checkpoint, passed_on
 
 LEVELS = 3  # of assignments between a manager and a model
 LONGEST = 3  # statements of a method that builds
+MOST_BELOW = 2  # statements that may build
 
 
 @repairs("fm35")
@@ -16,6 +17,7 @@ def call_before_restore(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.simple_statement(line)
     if statement is None:
         return
+    yield from calls_below(source, statement)
     calls = building(source, statement)
     here = [call for call in calls if source.function(call) is source.function(statement)]
     for call in [each for each in here if each.lineno > line]:
@@ -31,6 +33,22 @@ def call_before_restore(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         is_short = isinstance(method, ast.FunctionDef) and len(method.body) <= LONGEST
         if is_own and is_short and parameters(method) == {"self"}:
             yield from called_before(source, statement, f"self.{getattr(method, 'name', '')}()")
+
+
+def calls_below(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    """Yields a method that restores after one that is called next, which may build."""
+    block = source.block(statement)
+    following = block[block.index(statement) + 1 :][:MOST_BELOW]
+    for each in following if is_method_called(statement) else ():
+        if is_method_called(each):
+            yield source.move(statement, below=each)
+
+
+def is_method_called(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self")), args=[])):
+            return True
+    return False
 
 
 def called_before(source: Source, statement: ast.stmt, call: str) -> Iterator[Sequence[Edit]]:

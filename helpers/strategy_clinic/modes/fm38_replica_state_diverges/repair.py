@@ -6,9 +6,14 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
+from ...examiner.repair_sums import CONTEXT
 
 # By what makes a variable.
 OF_LAYER = '"mean"'
+ASSIGNS = "assign", "assign_add", "assign_sub"
+STATISTICS = "moments", "reduce_mean", "reduce_variance", "reduce_std"
+REPLICA = f"replica = {CONTEXT}"  # None where a model is built
+WHOLE = "replica.all_gather({0}, axis=0) if replica else {0}"
 MEAN = {"Variable": "tf.VariableAggregation.MEAN", "add_weight": OF_LAYER, "add_variable": OF_LAYER}
 
 
@@ -24,10 +29,31 @@ def synchronize(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     chosen = [word.value for call in layers if (word := switched(call))]
     if chosen:
         yield [source.replace(value, "True") for value in chosen]
+    yield from of_whole_batch(source, statement)
     for name, mean in MEAN.items():
         variables = source.calls(name, statement)
         if len(variables) == 1 and is_plain(variables[0]):
             yield [source.add_argument(variables[0], f"aggregation={mean}")]
+
+
+def of_whole_batch(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    """Yields statistics of the examples of all replicas, in the functions of the class that assign its variables."""
+    own = source.class_of(statement)
+    for function in source.of(ast.FunctionDef, own) if own else ():
+        if not any(source.calls(name, function) for name in ASSIGNS):
+            continue
+        taken = [call for name in STATISTICS for call in source.calls(name, function) if call.args]
+        lines = {
+            each.lineno: each for call in taken if (each := source.simple_statement(call.lineno))
+        }
+        if lines:
+            first = lines[min(lines)]
+            given = [call.args[0] for call in taken if isinstance(call.args[0], ast.Name)]
+            asked = source.insert_before(first, REPLICA)
+            yield [
+                asked,
+                *(source.replace(each, WHOLE.format(source.code(each))) for each in given),
+            ]
 
 
 def normalizations(source: Source, node: ast.AST) -> list[ast.Call]:

@@ -56,6 +56,7 @@ def clip_the_sum(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 def is_optimizer(source: Source, made_of: ast.expr) -> bool:
     imports = [each for each in source.of(ast.ImportFrom) if "optimizers" in (each.module or "")]
     imported = {alias.asname or alias.name for each in imports for alias in each.names}
+    imported |= {each.name for each in source.of(ast.ClassDef)}
     return ".optimizers." in f".{source.code(made_of)}" or source.code(made_of) in imported
 
 

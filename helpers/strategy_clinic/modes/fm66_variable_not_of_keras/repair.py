@@ -14,14 +14,19 @@ CONSTANT = "shape=(), initializer=tf.keras.initializers.Constant({0})"
 
 @repairs("fm66")
 def add_weights(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    """Yields `add_weight` for all variables of the class that may be trained, since each of them would be found."""
+    """Yields `add_weight` for all variables of the class that may be trained, since each of them would be found.
+
+    If the finding is about one that is not trained, for all others, too.
+    """
     statement = source.statement(line)
     own = source.class_of(statement) if statement else None
     made = [call for call in source.calls("Variable", own) if len(call.args) == 1] if own else []
+    state = {call for call in made if is_false(keyword(call, KEPT[1]))}
+    is_of_state = any(call in state for call in source.calls("Variable", statement))
     yield [
         source.replace(call, added(source, call))
         for call in made
-        if {word.arg for word in call.keywords} <= {*KEPT} and not is_false(keyword(call, KEPT[1]))
+        if {word.arg for word in call.keywords} <= {*KEPT} and (is_of_state or call not in state)
     ]
 
 

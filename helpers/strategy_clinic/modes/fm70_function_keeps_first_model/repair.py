@@ -21,9 +21,17 @@ def trace_again(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         for place in loops[0].body if loops and names else ():
             if place is made or place in around:
                 yield [source.insert_after(place, *map(AGAIN.format, names))]
-        methods = [f"self.{name}" for name in traced(source, own)] if own else []
+        methods = methods_traced(source, own) if own else []
         if methods and isinstance(scope, ast.FunctionDef):
             yield [source.insert_after(scope.body[-1], *map(AGAIN.format, methods))]
+
+
+def methods_traced(source: Source, own: ast.AST) -> list[str]:
+    """Returns the traced functions of an object: methods, and attributes that one of its methods gives them."""
+    made = [each for each in source.of(ast.Assign, own) if isinstance(each.value, ast.Call)]
+    kept = [source.code(each.targets[0]) for each in made if is_tf_function(each.value)]
+    methods = [f"self.{name}" for name in traced(source, own)]
+    return [*methods, *(name for name in kept if name.startswith("self."))]
 
 
 def below(source: Source, line: int) -> list[int]:
