@@ -18,6 +18,7 @@ from strategy_clinic import cli
 from strategy_clinic.base import files
 from strategy_clinic.examiner.frontends import command
 from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.runs import plan
 from strategy_clinic.processes import python_process
 
 pytestmark = pytest.mark.replayed
@@ -73,10 +74,11 @@ def examined(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "helpers.py").write_text("word = 'mine'\n")
 
-    def examine(text, *options):
+    def examine(text, *options, arguments=()):
         (tmp_path / "train.py").write_text(textwrap.dedent(text))
         before = sorted(os.listdir(tmp_path))
-        status = cli.main(["examine", "--json", "-", "--limit", "240", *options, "train.py"])
+        program = ["train.py", *arguments]
+        status = cli.main(["examine", "--json", "-", "--limit", "240", *options, *program])
         assert sorted(os.listdir(tmp_path)) == before
         return status, json.loads(capfd.readouterr().out)
 
@@ -178,6 +180,33 @@ def test_a_program_that_asks_for_workers_runs_in_two(examined):
     assert (status, found(told)) == (1, [("fm23", "seen = tf.Variable(0.0)")])
     tasks = [each for each in kept(told) if each["role"] == Role.TASK.value]
     assert [(each["ended"], each["devices"]) for each in tasks] == [("finished", 2)] * 2
+
+
+BY_ARGUMENT = IN_TWO_WORKERS.replace(
+    "    import tensorflow as tf\n",
+    """
+    import json, os, sys
+    import tensorflow as tf
+
+    workers = [f"{sys.argv[2]}:20{port}" for port in (139, 147)]
+    task = {"type": "worker", "index": int(sys.argv[1].partition("=")[2])}
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": workers}, "task": task})
+""",
+    1,
+)
+
+
+def test_a_program_that_is_told_its_task_by_an_argument_runs_in_two(examined):
+    """Its first run would wait for the other worker."""
+    status, told = examined(BY_ARGUMENT, "--devices", "1", arguments=["--task=0", "localhost"])
+    assert (status, found(told)) == (1, [("fm23", "seen = tf.Variable(0.0)")])
+    ended = [(each["role"], each["ended"]) for each in kept(told)]
+    assert ended == [("watched", "stopped")] + [(Role.TASK.value, "finished")] * 2
+
+
+def test_a_cluster_of_other_machines_is_not_waited_for(examined):
+    status, told = examined(BY_ARGUMENT, "--devices", "1", arguments=["--task=0", "10.0.0.7"])
+    assert (status, told["findings"], told["unseen"]) == (4, [], [plan.ELSEWHERE])
 
 
 WITH_SERVERS = f"""

@@ -159,6 +159,17 @@ def test_a_file_that_gets_another_name(context, tmp_path, name):
     assert moved[0].location[0].path == __file__
 
 
+def test_a_file_that_gets_a_new_name_each_time_is_saved_anew(context, tmp_path):
+    """Such as one for each epoch; what always replaces the same file is told once."""
+    one = str(tmp_path / "part.keras")
+    FilesMoved(context).watch()
+    for name, is_new in (("1.keras", True), ("2.keras", True), ("2.keras", False)):
+        context.is_first("saved", "model", one)
+        Path(one).write_text("weights")
+        os.replace(one, tmp_path / name)
+        assert context.is_first("saved", "model", one) is is_new
+
+
 def test_a_file_that_is_copied_into_a_folder(context, tmp_path):
     one, folder = tmp_path / "a.h5", tmp_path / "b"
     one.write_text("weights")

@@ -1443,6 +1443,39 @@ def test_a_loss_is_known_alike_in_a_graph_and_outside(run):
         assert all((kind, line) in each for each in losses), (kind, line, losses)
 
 
+FROZEN_IN_KERAS_2 = """
+    import numpy as np
+    import tensorflow as tf
+    import tf_keras as keras
+
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        embedding = keras.layers.Embedding(8, 2, trainable=False)
+        model = keras.Sequential([embedding, *{layers}])
+        model.compile("sgd", "mse")
+    data = tf.data.Dataset.from_tensor_slices((np.ones((5, 1)), np.ones((5, 1, 2))))
+    model.fit(data.batch(4), verbose=0)
+    """
+
+
+@pytest.mark.slow
+def test_a_loss_of_batches_of_which_the_last_may_be_missing_is_one_of_examples(run):
+    watched = run(
+        FROZEN_IN_KERAS_2.replace("{layers}", "[keras.layers.Dense(2)]"), "--devices", "2"
+    )
+    assert watched.status == 0, watched.error
+    operations = watched.of(events.LossTraced)[0].operations
+    assert operations[0].carries is events.Carries.TOTAL
+    assert events.Carries.EXAMPLES in [each.carries for each in operations]
+
+
+@pytest.mark.slow
+def test_a_model_that_is_frozen_on_purpose_tracks_its_weights(run):
+    watched = run(FROZEN_IN_KERAS_2.replace("{layers}", "[]"), "--devices", "2")
+    assert watched.status == 0, watched.error
+    assert watched.of(events.NothingTrained) == []
+
+
 OTHER_KERAS = """
     import os
 

@@ -406,17 +406,24 @@ def with_last_names(events: tuple[Event, ...]) -> tuple[Event, ...]:
     if not any(isinstance(each, FileMoved) for each in events):
         return events
     folder = next((each.folder for each in events if isinstance(each, Started)), "")
-    names: dict[str, str] = {}  # by the name under which it was written
-    path = ""  # of the last save
-    for each in events:
-        if isinstance(each, (Saved, SavedAgain)):
-            path = each.path
-            names.setdefault(path, path)
-        elif isinstance(each, FileMoved) and path and not each.copied:
-            names[path] = moved_name(folder, names[path], each)
+    names: dict[str, str] = {}  # the last one, by the name under which a file was written
+    found: dict[int, str] = {}  # that of each save, by its place among the events
+    last: list[int] = []  # the places of the last save, and of the settings that are told beside it
+    written, name = "", ""  # of the last save; no name: it was not renamed yet
+    for place, each in enumerate(events):
+        if is_save(each):
+            last = [*last, place] if (each.path, "") == (written, name) else [place]
+            written, name = each.path, ""
+            # Of renames that are alike only the first is told
+            found[place] = names.setdefault(written, written)
+        elif isinstance(each, FileMoved) and written and not each.copied:
+            moved = moved_name(folder, name or written, each)
+            if moved != (name or written):
+                names[written] = name = moved
+                found.update(dict.fromkeys(last, moved))
     return tuple(
-        replace(each, path=names[each.path]) if is_save(each) and each.path in names else each
-        for each in events
+        replace(each, path=found[place]) if is_save(each) else each
+        for place, each in enumerate(events)
     )
 
 

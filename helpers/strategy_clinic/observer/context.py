@@ -88,7 +88,7 @@ class Context:
         self.after_step: list[Callable[[], None]] = []  # called after each step
         self.patches = Patches(self.guard)
         self.thread, self.stopped = ThreadState(), False
-        self.seen: set[object] = set()
+        self.seen: set[tuple[object, ...]] = set()
         self.counts: Counter[object] = Counter()
         self.trained_graphs: IdentityMap[bool] = IdentityMap()  # in which an update was traced
         self.graphs_with_gradients: IdentityMap[bool] = IdentityMap()
@@ -170,6 +170,10 @@ class Context:
         is_new = key not in self.seen
         self.seen.add(key)
         return is_new
+
+    def forget(self, what: object, last: object) -> None:
+        """Makes all keys of a kind that end so new again."""
+        self.seen -= {each for each in self.seen if (each[0], each[-1]) == (what, last)}
 
     def count(self, *key: object) -> int:
         self.counts[key] += 1

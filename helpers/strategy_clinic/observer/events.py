@@ -1008,7 +1008,7 @@ class VariablesKept(LocatedEvent):
     kept: tuple[int, ...]
     fitting: tuple[
         int, ...
-    ]  # those for which the file has values of their shapes that went nowhere
+    ]  # those for which the file has values of their shapes, which no variable got
     filled: int  # variables that got values
     other_output: (
         bool  # the file's last variable has another shape, as with another number of classes

@@ -48,3 +48,5 @@ class FilesMoved:
         if self.context.count("files moved") <= MOST_FILES:
             stack = self.context.provenance.plain_stack()
             self.context.emit(FileMoved(stack, texts[0], texts[1], copied))
+        if not copied and self.context.is_first("moved to", texts[1]):
+            self.context.forget("saved", texts[0])

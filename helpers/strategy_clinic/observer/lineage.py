@@ -256,13 +256,20 @@ def carried_by(tensor: Any, found: set[Carries]) -> Carries:
 
 
 def brings_examples(tensor: Any) -> bool:
-    """Tells whether this is an argument of the step, a batch, or random numbers for one; a number is none."""
+    """Tells whether this is an argument of the step, a batch, or random numbers for one; a number is none.
+
+    A batch that may be missing, since the data may have ended, has no shape of its own.
+    """
+    import tensorflow as tf
+
     kind = tensor.op.type
     is_argument = kind == "Placeholder" and not any(
         inner is tensor for _, inner in captures_of(tensor.graph)
     )
     drawn = kind.startswith(DRAWING)
-    return (is_argument or drawn or kind in READERS) and tensor.shape.rank != 0
+    is_batch = kind in READERS
+    may_be_missing = is_batch and tensor.dtype == tf.variant
+    return may_be_missing or (is_argument or drawn or is_batch) and tensor.shape.rank != 0
 
 
 def reduces_first_axis(tensor: Any) -> bool:

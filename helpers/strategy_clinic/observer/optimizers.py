@@ -25,7 +25,7 @@ from .identity_map import IdentityMap
 from .patching import Call, defining_class, is_of_keras
 from .stopped_gradients import StoppedGradients
 from .stored_values import attributes_of
-from .variables import Variables, arrays_of, outside_graphs, variable_in
+from .variables import Variables, arrays_of, outside_graphs, variable_in, weights_of
 
 SAME_RATE = 1e-6  # relative
 BRANCHES = "cond_", "switch_case_", "while_"  # how TensorFlow names such graphs
@@ -224,8 +224,10 @@ class Optimizers:
     def fitted(self, _: Any, call: Call) -> None:
         self.after_training[call.owner] = self.variables.trained_values(call.owner)
         if not call.owner.trainable_variables:
-            attributes = self.variables.numbers_of(attributes_of(call.owner))
-            if attributes:
+            tracked = self.variables.numbers_of(weights_of(call.owner))
+            weights = [each for each in attributes_of(call.owner) if each.dtype.is_floating]
+            attributes = self.variables.numbers_of(weights)  # Keras 2 keeps counters there
+            if attributes := tuple(each for each in attributes if each not in tracked):
                 self.context.emit(NothingTrained(self.context.provenance.stack(), attributes))
 
         self.report_left_out(call.owner)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -37,6 +38,7 @@ from .events import (
 from .examples import Examples
 from .identity_map import IdentityMap
 from .optimizers import Optimizers
+from .own_cluster import arguments_of_tasks
 from .patching import Call, defining_class
 from .program_state import ProgramStates
 from .variables import Record, Variables, copies_of, is_in_replica, sample_of
@@ -138,6 +140,13 @@ class Training:
     def cluster_requested(self, strategy: str) -> None:
         config = os.environ.get(TF_CONFIG, "")
         self.context.emit(ClusterStrategyRequested(self.stack(), strategy, config))
+        if not self.context.settings.stay and arguments_of_tasks(config, sys.argv[1:]):
+            self.stop()
+
+    def stop(self) -> None:
+        self.end(Outcome.STOPPED, 0)
+        flush_output()
+        os._exit(0)
 
     def strategy_made(self, _: Any, call: Call) -> None:
         strategy = call.owner
@@ -238,9 +247,7 @@ class Training:
         if self.steps_left:
             self.steps_left -= 1
             if self.steps_left == 0:
-                self.end(Outcome.STOPPED, 0)
-                flush_output()
-                os._exit(0)
+                self.stop()
 
     def begin_training(self) -> None:
         """Looks at the next steps, too, if other optimizers than those of the last ones have made this one."""

@@ -11,7 +11,9 @@ from ...observer.events import (
     Ended,
     ExceptionRaised,
     Outcome,
+    StrategyMade,
 )
+from ...observer.own_cluster import addresses_in, arguments_of_tasks, is_here
 from ...processes.cluster import addresses_for
 from ...setups import strategies
 from ..recording import Recording, Role, read_events
@@ -29,29 +31,44 @@ def requested_cluster(recording: Recording) -> str:
         return ""  # each of its processes is alone, whatever it sets now
     raised = recording.last(ExceptionRaised)
     own = requested.config if requested else ""
-    if own and (recording.outcome is Outcome.HANGS or tasks_in(own) == 1):
+    tasks = sum(map(len, addresses_in(own).values()))
+    if own and (recording.outcome is Outcome.HANGS or tasks == 1):
         return ""  # a cluster in which somebody does not answer, or in which it is alone
     if requested:
         return requested.strategy
     return "multi_worker" if raised and "KeyError: 'TF_CONFIG'" in raised.traceback else ""
 
 
-def tasks_in(config: str) -> int:
-    """Returns how many tasks a value of TF_CONFIG names; 0 if it names none."""
-    try:
-        return sum(map(len, json.loads(config)["cluster"].values()))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return 0
+def own_tasks(recording: Recording, arguments: Sequence[str]) -> list[list[str]]:
+    """Returns the arguments of all tasks of a cluster that a program describes by one of its arguments, and that is here."""
+    requested = recording.last(ClusterStrategyRequested)
+    config = requested.config if requested else ""
+    first = 2 if arguments[:1] == ["-m"] else 1
+    found = arguments_of_tasks(config, arguments[first:]) if is_here(config) else []
+    return [[*arguments[:first], *each] for each in found]
+
+
+def is_elsewhere(recording: Recording) -> bool:
+    """Tells whether a run was ended since the program describes a cluster on other machines."""
+    requested = recording.last(ClusterStrategyRequested)
+    is_ended = recording.outcome is Outcome.STOPPED and not recording.of(StrategyMade)
+    return bool(requested and is_ended and not is_here(requested.config))
 
 
 def run_tasks(
     sandbox: Sandbox, strategy: str, role: Role, options: Sequence[str] = ()
 ) -> list[Recording]:
-    """Runs the program in all processes of a cluster, each on one device. Servers run until the others have ended."""
+    """Runs the program in all processes of a cluster, each on one device. Servers run until the others have ended.
+
+    A program that describes its cluster itself is started with the arguments of each task.
+    """
     tasks = strategies.TABLE[strategy].tasks or {}
+    given: list[list[str]] | None = None
+    if sandbox.own_tasks:
+        tasks, given = {"worker": len(sandbox.own_tasks)}, sandbox.own_tasks
     addresses = addresses_for(tasks)
     running = [
-        Task(sandbox, addresses, job, index, options)
+        Task(sandbox, addresses, job, index, options, given[index] if given else None)
         for job, count in tasks.items()
         for index in range(count)
     ]
@@ -94,13 +111,14 @@ class Task:
         job: str,
         index: int,
         options: Sequence[str],
+        arguments: list[str] | None = None,
     ):
         self.sandbox, self.job, self.name = sandbox, job, f"{job} {index}"
         self.workers = len(addresses["worker"])
         described = {"cluster": addresses, "task": {"type": job, "index": index}}
         environment = {"TF_CONFIG": json.dumps(described), "GRPC_VERBOSITY": "ERROR"}
         # It stays when it has finished: another one may still be fetching its part of the last sum.
-        self.running = sandbox.start(1, ("--stay", *options), environment)
+        self.running = sandbox.start(1, ("--stay", *options), environment, arguments)
 
     @property
     def status(self) -> int | None:

@@ -14,7 +14,7 @@ from ...observer.events import ExceptionRaised, Outcome, StrategyMade
 from ..cells import Line
 from ..findings import Location, counted
 from ..recording import Recording, Role, observer_failures, stack_of
-from .cluster import requested_cluster, run_tasks
+from .cluster import own_tasks, requested_cluster, run_tasks
 from .process import RunningProcess
 from .program_spec import ProgramSpec
 from .sandbox import Sandbox, in_json
@@ -62,9 +62,14 @@ class InsideSandbox(Sandbox):
         self.seen: dict[Recording, tuple[Seen, ...]] = {}  # of each run that has ended
 
     def command(
-        self, events: Path, devices: int, options: Sequence[str], is_forked: bool
+        self,
+        events: Path,
+        devices: int,
+        options: Sequence[str],
+        is_forked: bool,
+        arguments: Sequence[str] | None = None,
     ) -> list[str]:
-        python, *words = super().command(events, devices, options, is_forked)
+        python, *words = super().command(events, devices, options, is_forked, arguments)
         module = ["-m", "strategy_clinic.inside"]
         path = [str(self.packages / files.PACKAGE.name / "inside" / "__main__.py")]
         place = words.index("--events")
@@ -165,6 +170,7 @@ def watch_all(sandbox: InsideSandbox, devices: int, cluster: str) -> Watched:
         alone = sandbox.watch(devices)
         if requested_cluster(alone.recordings[0]) != WORKERS:
             return alone
+        sandbox.own_tasks = own_tasks(alone.recordings[0], [*sandbox.program.arguments])
     return sandbox.watch_workers()
 
 

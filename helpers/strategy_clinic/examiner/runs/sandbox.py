@@ -52,6 +52,9 @@ class Sandbox:
         self.place = Path(self.temporary.name).resolve()
         self.program, self.processes, self.stopped = program, 0, False
         self.added: dict[str, str] = {}  # to the environment of the program
+        self.own_tasks: list[
+            list[str]
+        ] = []  # the arguments of each, if the program describes its cluster
         self.running: RunningProcess | None = None  # the last one
         self.first = FirstRun(program)
         self.share()
@@ -117,7 +120,11 @@ class Sandbox:
         return self.recording(running, role, devices, status)
 
     def start(
-        self, devices: int, options: Sequence[str], more: Mapping[str, str] | None = None
+        self,
+        devices: int,
+        options: Sequence[str],
+        more: Mapping[str, str] | None = None,
+        arguments: Sequence[str] | None = None,
     ) -> RunningProcess:
         """Starts the program; a forked one has TensorFlow imported already."""
         self.processes += 1
@@ -128,7 +135,7 @@ class Sandbox:
             server = server or self.first.server(environment)
         else:
             self.first.begin(events, environment, processors() > 1)
-        command = self.command(events, devices, options, bool(server))
+        command = self.command(events, devices, options, bool(server), arguments)
         if server:  # in whose processes the first place becomes the program's folder
             paths = (str(self.packages), environment.get("PYTHONPATH"))
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
@@ -208,7 +215,12 @@ class Sandbox:
         return listing.locate(location) if listing and location.file == self.script else location
 
     def command(
-        self, events: Path, devices: int, options: Sequence[str], is_forked: bool
+        self,
+        events: Path,
+        devices: int,
+        options: Sequence[str],
+        is_forked: bool,
+        arguments: Sequence[str] | None = None,
     ) -> list[str]:
         program = self.program
         observer = [str(self.packages / files.PACKAGE.name / "observer" / "__main__.py")]
@@ -218,7 +230,7 @@ class Sandbox:
         own += self.files.options
         own += ["--steps", str(program.steps)] if program.steps else []
         own += ["--hold"] if program.edited else []  # as much is compared as there is
-        return [program.python, *observer, *own, "--", *program.arguments]
+        return [program.python, *observer, *own, "--", *(arguments or program.arguments)]
 
     def has(self, switch: str) -> bool:
         """Tells whether a part of TensorFlow is on that a variable switches; a forked process has imported it already."""

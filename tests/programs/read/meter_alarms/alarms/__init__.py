@@ -1,0 +1,1 @@
+"""Alarms for water meters that leak: one day of hourly readings in, one probability out."""
