@@ -171,6 +171,13 @@ def test_an_error_that_the_installed_release_is_known_for_is_a_note(monkeypatch,
     assert all("install Keras 3.7.0 or newer" in note for note in found.notes)
 
 
+def test_what_triage_advises_on_an_error_of_no_mode_is_a_note():
+    words = "ValueError: Shapes must be equal rank, but are 1 and 0 for AddN of mse/weighted_loss"
+    (note,) = diagnosed([raised(words), raised(words)]).notes
+    assert note.startswith("the error looks like a loss that is not reduced: `compiled_loss` adds")
+    assert diagnosed([raised()]).notes == []  # it is of a mode
+
+
 def test_a_rule_corrects_what_triage_names():
     mode = diagnosed([raised()]).findings[0].mode
     for corrected in ("another", None):

@@ -20,6 +20,7 @@ from .whose_fault import settle
 
 NOT_REPEATED = "it does not repeat itself on the same devices, so its runs were not compared"
 LONGEST_MESSAGE = 300
+SURE = 0.5  # of what triage advises
 
 Runner = Callable[[FollowUp], Recording]
 
@@ -66,7 +67,7 @@ def diagnose(
     for finding in found:
         kept.setdefault((finding.mode, finding.file, finding.line), finding)
     diagnosis.findings = list(kept.values())
-    diagnosis.notes += errors_of_releases(runs)
+    diagnosis.notes += notes_on_errors(runs, rules)
     return diagnosis
 
 
@@ -191,17 +192,22 @@ def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
             )
 
 
-def errors_of_releases(runs: Runs) -> list[str]:
-    """Returns a note for each known error of the installed Keras or TensorFlow that a run shows by its message."""
-    raised = [
-        recording.last(ExceptionRaised)
-        for recording in runs.recordings
-        if recording.moment is not Moment.DURING
-    ]
-    texts = [known_errors.with_installed(each.traceback) for each in raised if each]
-    answers = [classify.triage(text) for text in dict.fromkeys(texts)]
-    found = [answer.candidates[0].error for answer in answers if answer.candidates]
-    return [note for error in dict.fromkeys(found) if (note := known_errors.about(error))]
+def notes_on_errors(runs: Runs, rules: ModeRules) -> list[str]:
+    """Returns notes on exceptions: known errors of the installed releases, and what triage advises where it is no mode."""
+    found: list[str] = []
+    for recording in runs.recordings:
+        raised = recording.last(ExceptionRaised)
+        if raised is None or recording.moment is Moment.DURING:
+            continue
+        answer = classify.triage(known_errors.with_installed(raised.traceback))
+        for first in answer.candidates[:1]:
+            is_mode = mode_of(recording, raised, answer.mode, rules)
+            advises = answer.known and first.fix and first.score >= SURE and not is_mode
+            if first.error:
+                found.append(known_errors.about(first.error))
+            elif advises:
+                found.append(f"the error looks like {first.kind}: {first.fix}")
+    return [*dict.fromkeys(filter(None, found))]
 
 
 def mode_of(

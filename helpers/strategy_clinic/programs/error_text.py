@@ -15,9 +15,10 @@ NUMBERS = re.compile(r"\[[\[\]\s\d.,e+-]*\]")  # the values of an array that a m
 ON_NEXT_LINE = re.compile(r"\n\s*(?=array\(|\[\.\.\.\])")
 # A value for each replica that a message quotes takes several lines, of which the last goes on with the message.
 OF_REPLICAS = re.compile(r"PerReplica:\{\n(?:(?!PerReplica:).)*?\n\s*\}", re.DOTALL)
-# After what happened, some messages list arguments, objects, or the code that is meant.
+# After what happened, some messages list arguments, objects, values, nodes of a graph, or the code that is meant.
 APPENDIX = re.compile(
-    r"\n\s*\n\s*(?:Call a|A)rguments received by|\n\s*with strategy\.scope\(\):\n"
+    r"\n\s*\n\s*(?:Call a|A)rguments received by|\n\s*with strategy\.scope\(\):\n|\n\s*From merging shape "
+    r"| Provided weights: \["
 )
 # What TensorFlow says of functions that it has ended since another one has failed.
 CANCELLED = "Function was cancelled"

@@ -40,6 +40,7 @@ class Candidate:
     because: str
     fix: str = ""  # of the wording, where that of the mode does not help
     error: str = ""  # the id of a known error of Keras or TensorFlow
+    kind: str = ""  # what it is instead of a mode
 
     def as_dict(self) -> dict[str, object]:
         """Returns what a program needs of it: of a known error also what to do, and its issue."""
@@ -164,6 +165,7 @@ def weigh(proven: list[Match], text: ReportText) -> Answer:
             reason(wording, said, text.last_frame),
             wording.fix,
             wording.error,
+            wording.kind,
         )
         for odds, wording, said in best.values()
     ]
