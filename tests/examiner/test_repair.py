@@ -9,6 +9,7 @@ from strategy_clinic.examiner import repair
 from strategy_clinic.examiner.edits import Edit, Repair
 from strategy_clinic.examiner.findings import Evidence, Finding, Location, Text
 from strategy_clinic.examiner.repair import Source, written_repairs
+from strategy_clinic.examiner.repair_sums import CONTEXT, GATHERED
 from strategy_clinic.modes.fm50_clipped_before_the_sum import repair as clip_the_sum
 from strategy_clinic.programs.text import WRONG, marked_lines
 
@@ -1327,13 +1328,20 @@ tf.distribute.get_strategy().num_replicas_in_sync)
         "d = s.distribute_datasets_from_function(lambda _: made(8))  # here\n",
         "d = s.experimental_distribute_dataset(made(8))\n",
     ),
-    "statistics that a step assigns": (
+    "arguments that are not known": (
         "fm38",
-        "class W(tf.Module):\n    def __init__(self):\n        self.m = tf.Variable(0.0)  # here\n"
-        "    def see(self, x):\n        self.m.assign(tf.reduce_mean(x))\n",
-        "class W(tf.Module):\n    def __init__(self):\n        self.m = tf.Variable(0.0)\n"
-        "    def see(self, x):\n        replica = tf.distribute.get_replica_context()\n"
-        "        self.m.assign(tf.reduce_mean(replica.all_gather(x, axis=0) if replica else x))\n",
+        "v = tf.Variable(0.0, **options)  # here\n",
+        'v = tf.Variable(0.0, **{**options, "aggregation": tf.VariableAggregation.MEAN})\n',
+    ),
+    "an object that makes a variable": (
+        "fm23",
+        "s = tf.distribute.MirroredStrategy()\nscaler = Scaler(2)  # here\n",
+        "s = tf.distribute.MirroredStrategy()\nwith s.scope():\n    scaler = Scaler(2)\n",
+    ),
+    "a variance of a part": (
+        "fm55",
+        "def far(y, p):\n    return (y - p) / tf.math.reduce_variance(y)  # here\n",
+        f"def far(y, p):\n    return (y - p) / tf.math.reduce_variance(({GATHERED.format('y')} if {CONTEXT} else y))\n",
     ),
     "a traced function that an object keeps": (
         "fm70",
@@ -1476,6 +1484,34 @@ def test_other_repairs_are_tried_later(name):
     assert f"{HEAD}{expected}\n" in later
 
 
+@pytest.mark.parametrize(
+    "mode, text, changed",
+    [
+        (
+            "fm38",
+            "class W(tf.Module):\n    def __init__(self):\n        self.m = tf.Variable(0.0)\n        self.n = tf.Variable(0.0)\n"
+            "    def see(self, x):\n        self.m.assign(tf.reduce_mean(x))\n",
+            (
+                "self.n = tf.Variable(0.0, aggregation=tf.VariableAggregation.MEAN)",
+                "self.m.assign(tf.reduce_mean(replica.all_gather(x, axis=0) if replica else x))",
+            ),
+        ),
+        (
+            "fm55",
+            "def far(one, two):\n    n = tf.cast(len(one), tf.float32)\n    c = tf.matmul(one, two, transpose_a=True) / n\n"
+            "    return tf.reduce_sum(c)\n",
+            (
+                f"    context = {CONTEXT}\n    one, two = [context.all_gather(each, axis=0) if context else each "
+                "for each in (one, two,)]\n    n =",
+            ),
+        ),
+    ],
+)
+def test_what_a_function_computes_of_a_part_is_gathered_in_a_later_repair(mode, text, changed):
+    found = [each.after for each in written(mode, HEAD + text, 4)]
+    assert all(any(each in after for after in found) for each in changed)
+
+
 def test_a_model_may_be_built_in_the_scope_before_a_restore():
     made = "net = f()\ns = tf.distribute.MirroredStrategy()\nc = tf.train.Checkpoint(net=net)\n"
     restored = "c.restore(path)\nnet.build((None, 3))\n"
@@ -1601,7 +1637,6 @@ ALONE = {
         "def f():\n    rng = np.random.default_rng(1)\n    return rng.permutation(3)  # here\n"
         "saver = tf.train.Checkpoint(net=net)",
     ),
-    "arguments that are not known": ("fm38", "v = tf.Variable(0.0, **options)  # here"),
     "no strategy": ("fm03", "model = make()  # here"),
     "a strategy that is made later": (
         "fm03",

@@ -264,13 +264,17 @@ def fewest(recordings: Sequence[Recording]) -> Recording | None:
 
 
 def differing_at_end(one: Recording, other: Recording) -> set[str]:
-    """Returns the variables of the program or of a layer that end with another value; each replica has a part of some."""
+    """Returns the variables of the program or of a layer that end with another value; each replica has a part of some.
+
+    A file may be loaded in another order on other devices: what has another name is another variable.
+    """
     values, others = (by_key(each, ended_values(each)) for each in (one, other))
     return {
         one.name_of(number)
         for key, (number, sample) in values.items()
         if one.maker_of(number) in (Owner.USER, Owner.LAYER)
         and key in others
+        and one.name_of(number) == other.name_of(others[key][0])
         and getattr(one.variable(number), "synchronization", "") != "ON_READ"
         and distance(sample, others[key][1]) > tolerance(one)
     }

@@ -16,8 +16,12 @@ AGGREGATIONS = "ONLY_FIRST_REPLICA", "SUM", "MEAN"
 def make_in_scope(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.simple_statement(line)
     calls = source.calls("Variable", statement) if statement else []
+    if statement and not calls:
+        yield source.under_scope([statement])  # an object, which makes the variable
     if not isinstance(statement, ast.Assign) or len(calls) != 1:
         return
+    if isinstance(own := source.class_of(statement), ast.ClassDef):
+        yield from made_in_scope(source, own)
     is_moved = source.is_in_scope(statement)
     moved = [] if is_moved else source.under_scope([statement])
     if moved and keyword(calls[0], "aggregation") is not None:
@@ -28,6 +32,13 @@ def make_in_scope(source: Source, line: int) -> Iterator[Sequence[Edit]]:
             yield [*moved, source.add_argument(calls[0], chosen)]
     else:
         yield from made_later(source, statement, calls[0])
+
+
+def made_in_scope(source: Source, own: ast.ClassDef) -> Iterator[Sequence[Edit]]:
+    """Yields the scope around each statement that makes an object of a class, whose variables may say how they become one."""
+    for made in source.of(ast.Assign):
+        if source.calls(own.name, made) and (moved := source.under_scope([made])):
+            yield moved
 
 
 def made_later(source: Source, statement: ast.Assign, call: ast.Call) -> Iterator[Sequence[Edit]]:

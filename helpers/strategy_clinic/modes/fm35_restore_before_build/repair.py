@@ -14,10 +14,10 @@ MOST_BELOW = 2  # statements that may build
 
 @repairs("fm35")
 def call_before_restore(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    yield from calls_below(source, line)
     statement = source.simple_statement(line)
     if statement is None:
         return
-    yield from calls_below(source, statement)
     calls = building(source, statement)
     here = [call for call in calls if source.function(call) is source.function(statement)]
     for call in [each for each in here if each.lineno > line]:
@@ -35,17 +35,19 @@ def call_before_restore(source: Source, line: int) -> Iterator[Sequence[Edit]]:
             yield from called_before(source, statement, f"self.{getattr(method, 'name', '')}()")
 
 
-def calls_below(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
-    """Yields a method that restores after one that is called next, which may build."""
-    block = source.block(statement)
-    following = block[block.index(statement) + 1 :][:MOST_BELOW]
-    for each in following if is_method_called(statement) else ():
-        if is_method_called(each):
-            yield source.move(statement, below=each)
+def calls_below(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields a method of the object, which may build and is called next, above the statement that restores."""
+    statement = source.statement(line)
+    block = source.block(statement) if statement else []
+    for each in block[block.index(statement) + 1 :][:MOST_BELOW] if statement else ():
+        if statement and is_method_called(each):
+            yield source.move(each, above=statement)
 
 
 def is_method_called(statement: ast.stmt) -> bool:
     match statement:
+        case ast.With(body=[inner]):
+            return is_method_called(inner)
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self")), args=[])):
             return True
     return False

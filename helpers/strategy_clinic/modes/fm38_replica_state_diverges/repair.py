@@ -29,11 +29,15 @@ def synchronize(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     chosen = [word.value for call in layers if (word := switched(call))]
     if chosen:
         yield [source.replace(value, "True") for value in chosen]
-    yield from of_whole_batch(source, statement)
     for name, mean in MEAN.items():
         variables = source.calls(name, statement)
         if len(variables) == 1 and is_plain(variables[0]):
-            yield [source.add_argument(variables[0], f"aggregation={mean}")]
+            yield [source.set_argument(variables[0], "aggregation", mean)]
+            every = [
+                each for each in source.calls(name, source.class_of(statement)) if is_plain(each)
+            ]
+            yield [source.set_argument(each, "aggregation", mean) for each in every]
+    yield from of_whole_batch(source, statement)
 
 
 def of_whole_batch(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
@@ -68,7 +72,7 @@ def normalizations(source: Source, node: ast.AST) -> list[ast.Call]:
 
 
 def is_plain(variable: ast.Call) -> bool:
-    return not {word.arg for word in variable.keywords} & {"aggregation", "synchronization", None}
+    return not {word.arg for word in variable.keywords} & {"aggregation", "synchronization"}
 
 
 def switched(layer: ast.Call) -> ast.keyword | None:

@@ -6,13 +6,19 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import MEANS, SUMS, Source, repairs
-from ...examiner.repair_sums import CONTEXT, SUMMED, divided_by_all, quotients
+from ...examiner.repair import MEANS, SUMS, Source, names, repairs
+from ...examiner.repair_sums import CONTEXT, GATHERED, SUMMED, divided_by_all, quotients
 
 # Keras 3 also calls a loss where no replica runs, to learn its shape.
 SUMMED_IN_REPLICA = f"({SUMMED} if {CONTEXT} else {{0}})"
 FROM_HERE = f"({{0}} + {CONTEXT}.replica_id_in_sync_group * {{1}})"  # if all parts are as large
 COUNT = "num_replicas_in_sync"
+STATISTICS = "reduce_variance", "reduce_std", "reduce_mean", "reduce_max", "reduce_min", "moments"
+GATHERED_IN_REPLICA = f"({GATHERED} if {CONTEXT} else {{0}})"
+WHOLE = (
+    f"context = {CONTEXT}",
+    "[context.all_gather(each, axis=0) if context else each for each in ({0},)]",
+)
 
 
 @repairs("fm55", keeps_training=True)
@@ -22,6 +28,31 @@ def with_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for mean in source.over_all(MEANS, statement) if statement else ():
         yield [divided_by_all(source, mean)]
     yield from compared_with_all(source, line)
+    yield from given_by_all(source, line)
+
+
+def given_by_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields statistics of all replicas' examples in the line, and what its function is given gathered from all of them."""
+    statement = source.simple_statement(line)
+    around = source.function(statement) if statement else None
+    taken = [call for name in STATISTICS for call in source.calls(name, statement) if call.args]
+    plain = [call.args[0] for call in taken if isinstance(call.args[0], ast.Name)]
+    if plain:
+        yield [
+            source.replace(each, GATHERED_IN_REPLICA.format(source.code(each))) for each in plain
+        ]
+    if not isinstance(around, ast.FunctionDef):
+        return
+    joined = [name for call in source.calls("matmul", around) for name in names(call)]
+    given = [
+        each.arg for each in around.args.args if each.arg in {*joined, *names(around.body[-1])}
+    ]
+    first = around.body[0]
+    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    put = source.insert_after if is_docstring else source.insert_before
+    if given and joined:
+        lines = [each.format(", ".join(given)) for each in WHOLE]
+        yield [put(first, lines[0], f"{', '.join(given)} = {lines[1]}")]
 
 
 def compared_with_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
