@@ -103,9 +103,9 @@ def test_other_batches_of_fit_need_no_run_on_other_devices():
     assert found and found.taken is None
 
 
-@pytest.mark.parametrize("begins, steps, is_known", [(2, 40, True), (4, 40, False), (4, 4, True)])
+@pytest.mark.parametrize("begins, steps, is_known", [(2, 40, True), (4, 40, False), (4, 4, False)])
 def test_of_many_iterators_of_fit_the_later_ones_are_not_known(begins, steps, is_known):
-    """Those of the first four updates are known; where the whole run makes no more, a restart repeats them."""
+    """Those of the first four updates are known; a restart may go on where the whole run has ended."""
     epochs = [taken(2 * n, *range(10 * n, 10 * n + 4), in_fit=True) for n in range(2)]
     whole = run(*epochs, ended(optimizers=(optimizer(steps=steps),)))
     again = run(taken(begins, 71, 72, 73, 74, in_fit=True), role=Role.RESTARTED)

@@ -108,7 +108,7 @@ def test_a_loss_whose_factor_is_clipped_from_the_gradients(loss, count, tmp_path
     lines = [text.splitlines()[each.line - 1].strip() for each in findings]
     assert lines == [f"loss = {loss}"] * count
     assert [each.mode for each in findings] == ["fm37"] * count
-    assert all("2.00 times as much" in str(each.message) for each in findings)
+    assert all("2.00 times as large" in str(each.message) for each in findings)
 
 
 PRINTS = 'print(f"Epoch {epoch}: '

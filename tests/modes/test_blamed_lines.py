@@ -168,6 +168,13 @@ def test_who_gave_the_devices_of_the_strategy(at):
     assert blamed("fm18", IN_MAIN) == [9, 30]
 
 
+def test_a_method_of_the_strategy_that_a_step_calls(at):
+    refused = ExceptionRaised(
+        OTHER, "RuntimeError", "gather method requires cross-replica context, use all_gather()", ()
+    )
+    assert blamed("fm20", at(12, 14), refused) == [12, 14]
+
+
 @pytest.mark.parametrize("mode", ["fm20", "fm22"])
 def test_the_end_of_the_step(mode, at):
     assert blamed(mode, at(15)) == [13, 15]

@@ -45,15 +45,27 @@ TOGETHER = updated(trains=(1, 2), steps=1)
 
 
 def test_a_trained_variable_that_no_checkpoint_holds():
-    assert modes(run(MINE, TOGETHER, saved(left=[omitted(trained=True)]))) == [("fm05", 7)]
+    save = saved(left=[omitted(trained=True)])
+    assert modes(run(MINE, TOGETHER, save, steps=4)) == [("fm05", 7)]
     with_line = saved(left=[omitted(trained=True)], made_at=OTHER)
-    (finding,) = found(run(MINE, TOGETHER, with_line))
+    (finding,) = found(run(MINE, TOGETHER, with_line, steps=4))
     assert finding.line == 20 and "v1 of line 7 is in no checkpoint" in str(finding.message)
+
+
+def test_a_part_of_a_model_that_is_saved_once_after_the_training():
+    """Such as an encoder, which is used without what it was trained with."""
+    save = saved(left=[omitted(trained=True)])
+    assert modes(run(MINE, TOGETHER, save)) == []
+    assert modes(run(MINE, TOGETHER, save, SavedAgain(save.path, 4))) == [("fm05", 7)]
+    assert modes(run(MINE, TOGETHER, replace(save, path="ck-0"), save)) == [("fm05", 7)]
+    of_optimizer = replace(save, optimizers=(state(variables=(9,)),))
+    assert modes(run(MINE, TOGETHER, of_optimizer)) == []
+    assert modes(run(MINE, TOGETHER, replace(of_optimizer, variables=(2, 9)))) == [("fm05", 7)]
 
 
 def test_a_variable_that_is_trained_by_hand():
     by_hand = GradientComputed(OTHER, 0, 2, connected=(1, 2))
-    assert modes(run(MINE, by_hand, saved(left=[omitted()]))) == [("fm05", 7)]
+    assert modes(run(MINE, by_hand, saved(left=[omitted()]), steps=4)) == [("fm05", 7)]
     other = GradientComputed(OTHER, 0, 1, connected=(2,))
     assert modes(run(MINE, other, saved(left=[omitted()]))) == []
 
@@ -109,7 +121,8 @@ def test_an_attribute_that_a_checkpoint_holds():
 
 def test_a_models_file_is_no_checkpoint_that_holds_it():
     model = saved(held=[1, 2], kind=SaveKind.MODEL)
-    assert modes(run(MINE, TOGETHER, saved(left=[omitted(trained=True)]), model)) == [("fm05", 7)]
+    save = saved(left=[omitted(trained=True)])
+    assert modes(run(MINE, TOGETHER, save, model, steps=4)) == [("fm05", 7)]
 
 
 def test_a_teacher_that_keras_has_saved_before_the_checkpoints_of_its_student():

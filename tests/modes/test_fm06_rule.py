@@ -108,7 +108,7 @@ def test_a_load_that_fills_a_part(events):
     assert (finding.mode, finding.line) == ("fm06", 7)
     assert "2 variables kept their values when this was loaded" in str(finding.message)
     fits = bool(events[0].fitting)
-    assert ("values of their shapes that went nowhere" in str(finding.proof)) is fits
+    assert ("values of their shapes, which no variable got" in str(finding.proof)) is fits
     assert ("the file has other shapes for them" in str(finding.proof)) is not fits
 
 

@@ -67,6 +67,13 @@ def test_what_became_trainable_is_blamed_where_it_did(tmp_path):
     assert modes(run(TrainableLeftOut((), (1,)))) == []
 
 
+@pytest.mark.parametrize("line, blamed", [("pass", 5), ("net.compile(adam)", 3)])
+def test_who_fits_is_who_chose_the_model_unless_it_is_compiled_there(tmp_path, line, blamed):
+    path = tmp_path / "train.py"
+    path.write_text(f"def fit(net):\n    {line}\n    net.fit(x)\n\nfit(net)\n")
+    assert modes(run(TrainableLeftOut(stack(path, 3, 5), (1,)))) == [("fm10", blamed)]
+
+
 PROGRAM = """\
 import numpy as np
 import tensorflow as tf

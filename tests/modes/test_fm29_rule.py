@@ -341,6 +341,14 @@ def replaced(**changes):
 NEW_STEPS = updated(trains=(1, 2), steps=0)
 
 
+def test_who_compiles_again_is_who_chose_the_model(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("def ready(net):\n    net.compile(adam())\n\nready(net)\nnet.compile(adam())\n")
+    for lines, line in (((2, 4), 4), ((5,), 5)):
+        again = replaced(location=stack(path, *lines))
+        assert modes(run(again, NEW_STEPS)) == [("fm29", line)]
+
+
 def test_an_optimizer_that_is_replaced_when_the_model_is_compiled_again():
     (finding,) = found(run(replaced(), NEW_STEPS))
     assert (finding.mode, finding.line) == ("fm29", 7)

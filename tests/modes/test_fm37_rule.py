@@ -117,7 +117,7 @@ def test_a_sum_of_gradients_outside_the_scope_is_not_taken_for_it(shape, expecte
 def test_what_is_said_of_it():
     one, other = steps(0.1, 1), steps(0.2, 2)
     (finding,) = diagnose(Runs([other, one], [first_divergence(one, other)])).findings
-    assert str(finding.message).startswith("the first update is 2.00 times as much on 2 devices")
+    assert str(finding.message).startswith("the first update is 2.00 times as large on 2 devices")
     assert str(finding.proof).startswith("compared 1 and 2 devices: v1 differs in step 1, by ")
     (finding,) = diagnose(Runs([other, one])).findings
     assert str(finding.proof) == "compared 1 and 2 devices, in step 1"

@@ -74,6 +74,7 @@ def test_a_rate_that_is_set_before_the_optimizer_gets_the_values_of_another_one(
         [CHOSEN, replace(OVER, value=0.05), *COPIED, next_step(NEW)],
         [CHOSEN, next_step(OLD), OVER, *COPIED],
         [CHOSEN, OVER, *COPIED],
+        [replace(CHOSEN, location=COPIED_AT), OVER, *COPIED, next_step(OLD)],
     ],
     ids=[
         "set after the copy",
@@ -83,14 +84,21 @@ def test_a_rate_that_is_set_before_the_optimizer_gets_the_values_of_another_one(
         "the same rate",
         "as training writes",
         "not trained on",
+        "twice by callbacks of one fit",
     ],
 )
 def test_a_rate_that_is_set_and_used(events):
     assert modes(run(*events)) == []
 
 
+BEST = state(steps=4, variables=(7, 8))
+OF_BEST = replace(BEFORE, optimizers=(BEST,))
+
+
 def test_a_rate_that_is_set_just_before_the_restore():
     assert modes(run(BEFORE, CHOSEN, LOADED, replaced())) == [("fm46", 5)]
+    trained_on = ended(optimizers=(replace(BEST, steps=6),))
+    assert modes(run(OF_BEST, CHOSEN, LOADED, replaced(), trained_on)) == [("fm46", 5)]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +112,7 @@ def test_a_rate_that_is_set_just_before_the_restore():
         [BEFORE, CHOSEN, LOADED, replaced(), replace(CHOSEN, location=OTHER)],
         [BEFORE, LOADED, replaced(), CHOSEN],
         [BEFORE, CHOSEN, LOADED, replaced(())],
+        [OF_BEST, CHOSEN, LOADED, replaced(), ended(optimizers=(BEST,))],
     ],
     ids=[
         "a file of another run",
@@ -114,6 +123,7 @@ def test_a_rate_that_is_set_just_before_the_restore():
         "set again",
         "set later",
         "no line",
+        "nothing is trained after it",
     ],
 )
 def test_a_rate_that_is_set_and_not_lost(events):

@@ -107,6 +107,7 @@ def test_the_same_batch_on_every_replica(events):
         [replace(SHARED, function=VALUES), BatchTaken(LINE, (8, 8)), TRAINS, CALLED],
         [TRAINS, CALLED],
         [DatasetBatched(OTHER, 8), SHARED, TRAINS],
+        [DatasetBatched(OTHER, 16), SHARED, TRAINS, replace(CALLED, examples=40)],
         [DatasetBatched(OTHER, 16), SHARED, TRAINS, replace(CALLED, examples=8)],
     ],
     ids=[
@@ -117,11 +118,17 @@ def test_the_same_batch_on_every_replica(events):
         "beside batches",
         "distributed",
         "no batch, without a model of Keras",
+        "no whole number of rows for each example",
         "parts that each replica takes of a whole batch",
     ],
 )
 def test_what_all_replicas_may_share(events):
     assert modes(run(strategy(), *events)) == []
+
+
+def test_a_model_that_is_called_with_several_rows_for_each_example():
+    rows = DatasetBatched(OTHER, 16), SHARED, TRAINS, replace(CALLED, examples=48)
+    assert modes(run(strategy(), *rows)) == [("fm53", 7)]
 
 
 UNKNOWN = run(

@@ -57,6 +57,34 @@ def messages(*recordings):
     return [str(each.message) for each in found(*recordings) if each.mode == "fm54"]
 
 
+def test_each_callback_has_a_fix_of_its_own():
+    for name, words in (("EarlyStopping", "`best` and `wait`"), ("ReduceLROnPlateau", "cooldown")):
+        held = callback(name, path="")
+        again = replace(BEGINS, callback=name, path=""), callback(name, best=0.9, path="")
+        (finding,) = [
+            each for each in found(restarted(*again, before=(held,))) if each.mode == "fm54"
+        ]
+        assert words in finding.fix
+
+
+@pytest.mark.parametrize(
+    "state, other, count",
+    [
+        ({"best": math.inf}, (), 1),
+        ({"best": math.inf, "callback": "EarlyStopping"}, (), 0),
+        ({"best": 0.4}, (), 0),
+        ({"best": math.inf}, (SAVED,), 0),
+        ({"best": math.inf, "path": "best-{epoch}.keras"}, (saved(path="best-3.keras"),), 0),
+        ({"best": math.inf, "path": "best-{epoch}.keras"}, (), 1),
+    ],
+    ids=["nothing", "another callback", "a value", "a file", "a numbered file", "none of them"],
+)
+def test_a_callback_that_never_saves_is_noted(state, other, count):
+    states = replace(BEGINS, path=state.get("path", "best.keras")), callback(**state)
+    notes = diagnose(Runs([run(*states, *other)])).notes
+    assert len([note for note in notes if "has saved nothing in 1 epochs" in str(note)]) == count
+
+
 # Programs that are started again
 
 

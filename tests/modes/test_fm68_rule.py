@@ -70,7 +70,7 @@ def test_a_part_of_the_loss(tmp_path, name, many, value, line):
     (finding,) = found(*runs(tmp_path, name, 4.0, value, many=many))
     assert (finding.mode, finding.line) == ("fm68", line)
     assert f"{name} is 4 on 1 and {value:g} on {many} devices" in str(finding.message)
-    assert ("multiplied" in str(finding.message)) == ("Mean" in finding.fix) == (value > 4.0)
+    assert ("multiplied" in str(finding.message)) == ("share" in finding.fix) == (value > 4.0)
 
 
 @pytest.mark.parametrize("value", [4.0, 2.1, 0.0, 7.9, 16.0])

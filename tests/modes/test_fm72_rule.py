@@ -56,7 +56,7 @@ def loaded(settings, before=1, path="m.keras"):
     return ModelSettings(OTHER, path, True, settings, before)
 
 
-@pytest.mark.parametrize("line, name, blamed", [(2, "Scaled", 1), (8, "Described", 11)])
+@pytest.mark.parametrize("line, name, blamed", [(2, "Scaled", 1), (8, "Described", 12)])
 def test_a_setting_of_the_class(settings, line, name, blamed):
     save, load = (settings(value, line=line, name=name) for value in ("3.0", "1.0"))
     (finding,) = found(run(saved(save), loaded(load)))

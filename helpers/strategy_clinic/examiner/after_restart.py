@@ -79,6 +79,8 @@ def other_examples(
             continue
         if taken.in_fit and is_unknown_after(taken.begins, theirs, whole):
             continue
+        if 0 < max(steps_at_end(whole), default=0) <= taken.begins:
+            continue  # the whole run has ended by then, such as by a callback
         if have_one_order(theirs):
             continue  # it may be in the middle of an epoch
         same = [each.begins for each in theirs if each.checksums[: len(first)] == first]

@@ -428,6 +428,19 @@ def from_caller(stack: Stack) -> Stack:
     return stack
 
 
+def owners_at(frame: Frame, method: str) -> set[str]:
+    """Returns the names of the objects whose method a line calls. One optimizer may have several."""
+    calls = calls_in(statement_at(frame))
+    functions = [call.func for call in calls if called_name(call) == method]
+    return {name_of(each.value) for each in functions if isinstance(each, ast.Attribute)}
+
+
+def from_owner(stack: Stack, method: str) -> Stack:
+    """Returns the frames from the one on that chose the object whose method a line calls: its function may only get it."""
+    is_given = owners_at(stack[0], method) & {*given_to(function_at(stack[0]))} if stack else ()
+    return stack[1:] if is_given and len(stack) > 1 else stack
+
+
 def from_decision(stack: Stack, functions: Collection[str]) -> Stack:
     """Returns the frames from the one on that decides what these functions get: who only passes on its arguments does not."""
     while len(stack) > 1 and passes_on(stack[0], functions):

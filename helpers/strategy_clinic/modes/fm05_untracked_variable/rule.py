@@ -80,7 +80,9 @@ def untracked_in(
         beside = is_beside_model(save, omitted)
         reason = (
             Text("it is trained together with what is")
-            if not beside and is_part_of_saved_training(recording, omitted)
+            if not beside
+            and (omitted.of_saved or is_of_training(recording, save))
+            and is_part_of_saved_training(recording, omitted)
             else None
         )
         if reason is None and tried < MOST_TRIED and may_be_missed(recording, omitted):
@@ -402,6 +404,17 @@ def omitted_from_all(
 def is_beside_model(save: Saved, omitted: OmittedVariable) -> bool:
     """Tells whether the variable is of another object than the model of Keras that was saved."""
     return save.kind is SaveKind.MODEL and not omitted.of_saved
+
+
+def is_of_training(recording: Recording, save: Saved) -> bool:
+    """Tells whether a training may go on from a save: it has an optimizer, or is made again, or steps follow.
+
+    A part of a model is saved after the training where only this part is used later, such as an encoder.
+    """
+    has_optimizer = any({*each.variables} & {*save.variables} for each in save.optimizers)
+    again = [each for each in recording.of(SavedAgain) if each.path == save.path]
+    others = [each for each in recording.of(Saved) if each.location == save.location]
+    return bool(has_optimizer or again or len(others) > 1 or recording.steps > save.steps)
 
 
 def is_part_of_saved_training(recording: Recording, omitted: OmittedVariable) -> bool:

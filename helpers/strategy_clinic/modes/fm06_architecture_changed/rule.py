@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...examiner.blame import (
     assigned_value,
@@ -34,6 +35,11 @@ from ...observer.events import (
     VariablesKept,
 )
 
+# What `by_name` and `skip_mismatch` hide: names that Keras chooses count on in one process.
+BY_ORDER = (
+    "give each layer a `name=`, if the file is read by names; or load without `by_name` and `skip_mismatch`, by the order of the "
+    "layers"
+)
 LITERALS = ast.Constant, ast.Dict, ast.List
 
 
@@ -49,13 +55,14 @@ def filled_in_part(recording: Recording) -> Iterator[Finding]:
             first = recording.name_of(kept[0])
             message = f"{len(kept)} variables kept their values when this was loaded, and {load.filled} got theirs"
             reason = (
-                "the file has values of their shapes that went nowhere"
+                "the file has values of their shapes, which no variable got"
                 if load.fitting
                 else "what was saved has none for them"
                 if is_lacking
                 else "the file has other shapes for them"
             )
-            yield observed("fm06", recording, load.location, message, f"{first} is one; {reason}")
+            found = observed("fm06", recording, load.location, message, f"{first} is one; {reason}")
+            yield replace(found, fix=BY_ORDER) if load.skipped and not load.filled else found
 
 
 def is_misplaced(recording: Recording, load: VariablesKept) -> bool:

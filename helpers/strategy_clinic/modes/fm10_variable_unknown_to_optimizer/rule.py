@@ -40,8 +40,10 @@ def compiled_again(recording: Recording, stack: Stack) -> Stack:
     for made in recording.of(VariableMade):
         is_slot = made.maker is Owner.OPTIMIZER and made.shape and made.location
         if is_slot and "build" in blame.called_at(made.location[0]):
-            applied = {name for frame in stack for name in owners_at(frame, "apply_gradients")}
-            is_another = applied and not applied & owners_at(made.location[0], "build")
+            applied = {
+                name for frame in stack for name in blame.owners_at(frame, "apply_gradients")
+            }
+            is_another = applied and not applied & blame.owners_at(made.location[0], "build")
             return recording.first_made_by(Owner.OPTIMIZER) if is_another else made.location
     made_at = blame.from_factory(recording.first_made_by(Owner.OPTIMIZER))
     return unfrozen_before(stack) or blame.from_maker(stack, made_at)
@@ -66,14 +68,11 @@ def last_unfreezing(nodes: Iterable[ast.AST], frame: Frame) -> Frame | None:
     return frame._replace(line=max(lines)) if lines else None
 
 
-def owners_at(frame: Frame, method: str) -> set[str]:
-    """Returns the names of the objects whose method a line calls. One optimizer may have several."""
-    calls = blame.calls_in(blame.statement_at(frame))
-    functions = [call.func for call in calls if blame.called_name(call) == method]
-    return {blame.name_of(each.value) for each in functions if isinstance(each, ast.Attribute)}
-
-
 def from_unfreezing(stack: Stack) -> Stack:
-    """Returns the last line above a line that makes something trainable; the same line if none does."""
+    """Returns the last line above a `fit` that makes something trainable; if none does, the line that chose what is fitted."""
     found = last_unfreezing(blame.nodes_of_file(stack[0].path, ast.Assign), stack[0])
-    return (found, *stack) if found else stack
+    if found:
+        return (found, *stack)
+    calls = blame.calls_in(blame.function_at(stack[0]))
+    compiles = "compile" in map(blame.called_name, calls)
+    return stack if compiles else blame.from_owner(stack, "fit")

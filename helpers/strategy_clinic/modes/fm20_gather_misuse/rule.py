@@ -5,14 +5,17 @@ import ast
 from ...examiner import blame
 from ...examiner.recording import Recording
 from ...examiner.rule import blames
-from ...observer.events import Frame, Stack
+from ...observer.events import ExceptionRaised, Frame, Stack
 
+IN_REPLICA = "requires cross-replica context"  # a method of the strategy, which a step calls
 SUMS = {*blame.SUMS, *blame.MEANS, "add_n"}
 
 
 @blames("fm20")
 def end_of_step(recording: Recording, stack: Stack) -> Stack:
-    if stack and is_added_up(stack[0]):
+    raised = recording.last(ExceptionRaised)
+    is_in_replica = raised and IN_REPLICA in raised.traceback
+    if stack and (is_in_replica or is_added_up(stack[0])):
         return stack
     return blame.from_return(blame.into_called(stack))
 

@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...examiner.after_restart import named
 from ...examiner.blame import (
@@ -10,6 +11,7 @@ from ...examiner.blame import (
     from_caller,
     from_contents,
     from_decision,
+    from_owner,
     from_parting,
     name_of,
     nodes_under,
@@ -38,6 +40,14 @@ from ...observer.events import (
 )
 
 FROM_CONFIGURATION = {"from_config", "deserialize"}
+IN_CHECKPOINT = "give the checkpoint the optimizer, too: `tf.train.Checkpoint(model=model, optimizer=optimizer)`"
+IN_FILE = (
+    "save and load both: the whole model, compiled with this optimizer, as a `.keras` file; or a `tf.train.Checkpoint` of the "
+    "model and the optimizer"
+)
+NOT_AGAIN = (
+    "do not compile again: set another rate with `model.optimizer.learning_rate.assign(rate)`"
+)
 COUNT_AND_RATE = 2  # variables of an optimizer that remembers no gradients
 
 
@@ -63,14 +73,17 @@ def optimizer_lost(recording: Recording) -> Steps:
             if not alike:
                 yield note_of(old[-1], made_at)
                 continue
+            blamed = line_to_blame(recording, load, new, made_at)
+            is_told = bool(made_at) and made_at[:1] != blamed[:1]
             message = Text(
                 "the weights were loaded without their optimizer",
-                *((" of ", Location(made_at)) if made_at else ()),
+                *((" of ", Location(made_at)) if is_told else ()),
                 f", which was at step {alike[-1].steps}",
             )
             proof = f"the next update is step {new.steps} of a new {alike[-1].kind}"
-            blamed = line_to_blame(recording, load, new, made_at)
-            yield observed("fm29", recording, blamed, message, proof)
+            is_checkpoint = load.function in ("restore", "read")
+            fix = IN_CHECKPOINT if is_checkpoint else IN_FILE
+            yield replace(observed("fm29", recording, blamed, message, proof), fix=fix)
 
 
 @rule("fm29", after_end=True)
@@ -88,7 +101,8 @@ def optimizer_replaced(recording: Recording) -> Steps:
             continue
         message = f"compiled again: the optimizer, which was at step {old.steps}, is replaced by a new one"
         proof = f"the next update is step 0 of a new {old.kind}, with the same loss and variables"
-        yield observed("fm29", recording, replaced.location, message, proof)
+        location = from_owner(replaced.location, "compile")
+        yield replace(observed("fm29", recording, location, message, proof), fix=NOT_AGAIN)
 
 
 @rule("fm29", explains_divergence=False, after_end=True)

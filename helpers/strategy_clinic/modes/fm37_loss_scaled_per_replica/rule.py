@@ -369,10 +369,10 @@ def has_penalty(pair: Pair) -> bool:
 
 
 def scaled_by(pair: Pair, factor: float) -> str:
-    """Returns what is this many times as much in the other run, in words; nothing if nothing is."""
+    """Returns what is this many times as large in the other run, in words; nothing if nothing is."""
     ratios = {
-        "the first update is {:.2f} times as much": update_ratio,
-        "the gradients that the optimizer keeps are {:.2f} times as much": optimizer_ratio,
+        "the first update is {:.2f} times as large": update_ratio,
+        "the gradients that the optimizer keeps are {:.2f} times as large": optimizer_ratio,
     }
     for words, ratio_between in ratios.items():
         ratio = ratio_between(pair.one, pair.other, pair.training)

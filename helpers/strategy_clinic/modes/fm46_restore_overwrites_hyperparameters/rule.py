@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...examiner.blame import called_name, calls_in, from_maker, statement_at
 from ...examiner.findings import Finding
-from ...examiner.history import first_updates, saves_to, updates_by
+from ...examiner.history import first_updates, optimizers_of, saves_to, updates_by
 from ...examiner.recording import Recording
 from ...examiner.restarts import Holder, lost, same_rate
 from ...examiner.rule import line_of, observed, rule
@@ -68,6 +68,8 @@ def rate_before_restore(recording: Recording) -> Iterator[Finding]:
         early = [write for write in beside if recording.is_before(write, restored)]
         is_set_again = any(w.location[0].line > restored.location[0].line for w in beside)
         saves = saves_restored(recording, recording, restored)
+        if saves and ends_as_saved(recording, restored, saves[-1]):
+            continue
         if early and saves and not is_set_again and same_rate(early[-1].value, restored.before):
             message = f"the learning rate is set {words}"
             proof = f"{saves[-1].path} was saved with {restored.after:.4g}, and is restored at "
@@ -86,7 +88,10 @@ def rate_before_copy(recording: Recording) -> Iterator[Finding]:
         unused = [each for each in writes if each.number in variables and each.location]
         for early, late in itertools.combinations(unused, 2):
             is_replaced = early.number == late.number and not same_rate(early.value, late.value)
-            if not is_replaced or not is_copied(recording, late, update):
+            is_one_line = (
+                early.location == late.location
+            )  # such as a `fit`, in which callbacks set it
+            if not is_replaced or is_one_line or not is_copied(recording, late, update):
                 continue
             message = "the learning rate is set before the optimizer gets all values of another one"
             message += f", which replace {early.value:.4g}"
@@ -151,6 +156,13 @@ def saves_restored(
     loads = [each for each in recording.of(Loaded) if each.location == restored.location]
     until = restored if saver is recording else None
     return saves_to(saver, *(recording.absolute(load.path) for load in loads), until=until)
+
+
+def ends_as_saved(recording: Recording, restored: LearningRateRestored, save: Saved) -> bool:
+    """Tells whether an optimizer ends with as many steps as the file has: nothing is trained with the rate of the file."""
+    steps = {each.steps for each in save.optimizers}
+    ended = [each for each in optimizers_of(recording) if {*each.variables} & {*restored.variables}]
+    return bool(ended) and all(each.steps in steps for each in ended)
 
 
 def was_constant(recording: Recording, restored: LearningRateRestored) -> bool:

@@ -80,7 +80,7 @@ def same_for_all(recording: Recording) -> tuple[InputShared, int] | None:
 def examples_given(recording: Recording, shared: InputShared) -> int:
     """Returns the examples of shared tensors, which are as many as a trained model is called with; 0 if they are no batch.
 
-    Where no model of Keras is called, they are as many as the batches of a dataset have.
+    Where no model of Keras is called, or with several rows for each example, they are as many as the batches of a dataset have.
     """
     calls = recording.of(ModelCalled)
     called = [
@@ -88,7 +88,10 @@ def examples_given(recording: Recording, shared: InputShared) -> int:
         for each in calls
         if each.replicas > 1 and recording.trained & {*each.variables}
     ]
-    batched = [] if calls else [each.size for each in recording.of(DatasetBatched)]
+    sizes = [each.size for each in recording.of(DatasetBatched)]
+    batched = [
+        size for size in sizes if not calls or any(rows and rows % size == 0 for rows in called)
+    ]
     return next((size for size in (*called, *batched) if size in shared.sizes), 0)
 
 

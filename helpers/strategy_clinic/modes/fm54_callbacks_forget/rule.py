@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...examiner.blame import called_at
-from ...examiner.findings import Finding
+from ...examiner.findings import Finding, Note
 from ...examiner.history import steps_at_end
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import (
@@ -17,7 +18,7 @@ from ...examiner.restarts import (
     lost,
     other_end,
 )
-from ...examiner.rule import observed, rule
+from ...examiner.rule import Steps, observed, rule
 from ...observer.events import (
     CallbackState,
     Loaded,
@@ -25,6 +26,12 @@ from ...observer.events import (
 )
 
 MODE = "fm54"
+KEEP = "let a subclass keep {} in a file, and read it in `on_train_begin`"
+FIXES = {
+    "ModelCheckpoint": "give it the saved best value as `initial_value_threshold`",
+    "EarlyStopping": KEEP.format("`best` and `wait`"),
+    "ReduceLROnPlateau": KEEP.format("`best`, `wait` and `cooldown_counter`"),
+}
 Key = tuple[str, str, str]  # a callback: its class, what it monitors, and the path that it saves to
 States = list[CallbackState]
 
@@ -46,7 +53,8 @@ def forgotten_after_restart(run: Recording) -> Iterator[Finding]:
         if not message and ends_otherwise(run, whole):
             message = waits_anew(before[key], fits[-1], usual.get(key, []))
         if message:
-            yield finding(run, fits[-1][0].location, message, mode=MODE)
+            fix = FIXES.get(fits[-1][0].callback, "")
+            yield finding(run, fits[-1][0].location, message, fix, mode=MODE)
 
 
 @rule(MODE, explains_divergence=False)
@@ -57,7 +65,23 @@ def forgotten_in_next_fit(run: Recording) -> Iterator[Finding]:
             message = forgotten(before, after, run) if continues(run, before, after) else ""
             if message:
                 proof = "`fit` continued from a backup in the same process"
-                yield observed(MODE, run, after[0].location, message, proof)
+                found = observed(MODE, run, after[0].location, message, proof)
+                yield replace(found, fix=FIXES.get(after[0].callback, ""))
+
+
+@rule(MODE, explains_divergence=False, finds_own_program=False)
+def nothing_saved(run: Recording) -> Steps:
+    """Notes a callback that was to save the best model and has seen no value to compare, so that no file was written."""
+    for (callback, monitor, path), fits in fits_of(run).items():
+        epochs = [state for state in fits[-1] if not state.begins]
+        is_unseen = epochs and not any(map(is_known, fits[-1]))
+        start = run.absolute(path.partition("{")[0])
+        saves = [each for each in run.of(Saved) if run.absolute(each.path).startswith(start)]
+        if callback == "ModelCheckpoint" and monitor and path and is_unseen and not saves:
+            yield Note(
+                f"ModelCheckpoint has saved nothing in {len(epochs)} epochs: it never had a `{monitor}`, which Keras computes at "
+                'the end of an epoch (`save_freq="epoch"`)'
+            )
 
 
 BEST_LOST = lost(MODE, Holder.BEST)

@@ -123,7 +123,7 @@ combines_examples = Suspect(
     Side.PROGRAM,
     has_own_loss,
     "the loss, or a layer, combines the examples of a batch, and each replica combines those of its part",
-    "gather what is combined from all replicas with `all_gather`, or return a loss for each example",
+    "gather what is combined from all replicas with `all_gather`, or take a loss in which each example is for itself",
     loss_line,
     mode="fm55",
     last=True,

@@ -23,11 +23,15 @@ from ...examiner.rule import Runs, compared, least_and_most, observed, rule, rul
 from ...observer.events import Frame, MetricsReported, Owner, Stack, StepEnded, VariableWritten
 
 MODE = "fm68"
+SMALL = 0.05  # of the size of a weight
 STEPS = {"loss": "train_step", "val_loss": "test_step"}
 TRACKED = (
-    'make a `tf.keras.metrics.Mean(name="loss")` in `__init__`, update it in the step, on several replicas with '
-    "`loss * tf.distribute.get_strategy().num_replicas_in_sync` if the loss is divided by the global batch, "
-    "and return its `result()`"
+    'make a `tf.keras.metrics.Mean(name="loss")` in `__init__`, update it with the loss in the step, and return its '
+    "`result()`; a loss that is divided by the global batch is first multiplied by the number of replicas"
+)
+REPLICAS = "`tf.distribute.get_strategy().num_replicas_in_sync`"
+MULTIPLIED = (
+    f"report the share of each replica: divide it by {REPLICAS}, or do not multiply it by that"
 )
 ONE_BY_ONE = (
     "update the metrics one by one: the one that is named `loss` with the loss, and the others with the targets and the "
@@ -37,28 +41,37 @@ ONE_BY_ONE = (
 
 @rule_of_runs(MODE, explains_divergence=False)
 def part_of_loss(runs: Runs) -> Iterator[Finding]:
+    yield from scaled_reports(runs, is_part=True)
+
+
+@rule_of_runs(MODE, explains_divergence=False, last=True)
+def sum_of_losses(runs: Runs) -> Iterator[Finding]:
+    """Checks for a report that is multiplied: a penalty that each replica adds whole is reported so, too."""
+    for found in scaled_reports(runs, is_part=False):
+        yield replace(found, fix=MULTIPLIED)
+
+
+def scaled_reports(runs: Runs, *, is_part: bool) -> Iterator[Finding]:
     pair = least_and_most(runs.matched, lambda each: each.finished)
-    if pair is None or any(each.one is pair[0] for each in runs.divergences):
+    # A report is a mean over an epoch: what differs little, or late, changes it by no factor.
+    apart = [each for each in runs.divergences if each.step == 1 and each.distance > SMALL]
+    if pair is None or any(each.one is pair[0] for each in apart):
         return
     (one, other), (few, many) = map(first_values, pair), (each.replicas for each in pair)
+    factor = few / many if is_part else many / few
     told: set[str] = set()  # a step says one thing of all losses that it reports
     for name in reversed(one):
         step = STEPS["val_loss" if name.startswith("val_") else "loss"]
-        is_part, is_sum = (
-            is_scaled(one[name], other.get(name, 0.0), factor)
-            for factor in (few / many, many / few)
-        )
         line = line_in_step(pair[1], name, [step])
         if name.endswith("loss"):
             line = line or line_of_report(pair[1], step)
-        if (is_part or is_sum) and line and step not in told:
+        if line and step not in told and is_scaled(one[name], other.get(name, 0.0), factor):
             told.add(step)
             done = "divided" if is_part else "multiplied"
             what = "loss" if name.endswith("loss") else "metric"
             says = f"`{step}` reports a {what} that is {done} by the number of replicas"
             values = f"{name} is {one[name]:.6g} on {few} and {other[name]:.6g} on {many} devices"
-            finding = compared(MODE, (few, many), line, f"{says}: {values}")
-            yield finding if is_part else replace(finding, fix=TRACKED)
+            yield compared(MODE, (few, many), line, f"{says}: {values}")
 
 
 @rule(MODE, explains_divergence=False)

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from ...examiner.blame import functions_named, innermost
+from ...examiner.blame import functions_named, innermost, returns_in
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
@@ -57,9 +57,12 @@ def place_of(setting: Setting) -> tuple[str, str, Frame]:
 
 
 def line_to_change(constructor: Frame) -> Frame:
-    """Returns the line of the method that describes an object of a class, or else of the class."""
+    """Returns the line that writes out what describes an object of a class, or else that of the method, or of the class."""
     kind = innermost(constructor, ast.ClassDef)
     if kind is None:
         return constructor
     described = functions_named(kind.body, DESCRIBES)
-    return constructor._replace(line=described[0].lineno if described else kind.lineno)
+    returned = [each for function in described for each in returns_in(function)]
+    written = [each.lineno for each in returned if isinstance(each.value, ast.Dict)]
+    lines = [*written, *(each.lineno for each in described), kind.lineno]
+    return constructor._replace(line=lines[0])
