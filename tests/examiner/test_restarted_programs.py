@@ -10,6 +10,7 @@ from recorded import (
     loaded,
     run,
     saved,
+    stack,
     state,
     updated,
     values,
@@ -324,6 +325,23 @@ def test_steps_that_are_all_made_once_more_are_told():
     assert told in note(12)
     assert told in note(12, OrderDrawn(OTHER, "shuffle"))
     assert "loaded" not in note(13)
+    at_first, later = (CallbackState(OTHER, "EarlyStopping", False, 1.0, 0, "", n) for n in (0, 1))
+    assert told in note(12, at_first, later) and told not in note(12, later)
+
+
+def test_a_fit_that_makes_all_steps_once_more_is_told_with_its_line(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("model.fit(data, epochs=9)\n")
+    killed = run(START, WEIGHT, updated(), replace(SAVE, optimizers=(state(steps=4),)))
+    again = restarted(steps=12, entries=(7.0,))
+    events = [
+        replace(each, location=stack(path, 1)) if each == updated() else each
+        for each in again.events
+    ]
+    again = replace(again, events=tuple(events), before=killed)
+    (note,) = [each for each in found(again)[1] if "loaded" in each]
+    assert "after that at line 1: begin with the saved epoch" in note
+    assert "`initial_epoch=`" in note
 
 
 def test_a_program_that_cannot_be_started_again():

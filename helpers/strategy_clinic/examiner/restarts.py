@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..base.files import source_text
 from ..observer.events import (
+    CallbackState,
     Ended,
     ExceptionRaised,
     Frame,
@@ -534,8 +535,12 @@ def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
     if mine and theirs and mine != theirs:
         whose = "its optimizer is" if len(mine) == 1 else "its optimizers are"
         yield Note(
-            f"started again, {whose} {at_steps(mine)} at the end, and {at_steps(theirs)} at the end of the run that was never "
-            f"stopped{steps_once_more(run, whole)}, so weights were not compared; {GOES_ON}"
+            Text(
+                f"started again, {whose} {at_steps(mine)} at the end, and {at_steps(theirs)} at the end of the run that was "
+                "never stopped",
+                *steps_once_more(run, whole),
+                f", so weights were not compared; {GOES_ON}",
+            )
         )
     elif mine and (drawn := draws(run, whole)) and other_end(run, whole):
         names = dict.fromkeys(drawn)
@@ -551,6 +556,9 @@ def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
 def makes_all_steps_again(run: Recording, whole: Recording) -> bool:
     """Tells whether a program goes on from what it has saved and then makes all steps of the whole run, not the rest."""
     mine, theirs, done = steps_at_end(run), steps_at_end(whole), steps_loaded(run)
+    epochs = [each.epoch for each in run.of(CallbackState) if not each.begins]
+    if min(epochs, default=0) > 0:
+        return False  # `fit` has begun with a later epoch, and a callback ended it elsewhere
     return any(done) and len(done) == len(theirs) and [*map(sum, zip(done, theirs))] == mine
 
 
@@ -561,13 +569,17 @@ def steps_loaded(run: Recording) -> list[int]:
     return [state.steps for state in saves[-1].optimizers] if saves else []
 
 
-def steps_once_more(run: Recording, whole: Recording) -> str:
+def steps_once_more(run: Recording, whole: Recording) -> list[str | Location]:
+    """Returns words for a program that makes all steps again after what it has loaded, with the line that makes them."""
     if not makes_all_steps_again(run, whole):
-        return ""
-    loaded = at_steps(steps_loaded(run))
-    return (
-        f" (it has loaded what was saved {loaded}, and makes all steps of a whole run after that)"
-    )
+        return []
+    line = line_of_update(run)
+    in_fit = any("fit" in called_at(frame) for frame in line[:1])
+    return [
+        f" (it has loaded what was saved {at_steps(steps_loaded(run))}, and makes all steps of a whole run after that at ",
+        line_of(line, "a line of a library"),
+        f"{': begin with the saved epoch, by `initial_epoch=`' if in_fit else ''})",
+    ]
 
 
 def at_steps(steps: Sequence[int]) -> str:
