@@ -1371,6 +1371,16 @@ tf.distribute.get_strategy().num_replicas_in_sync)
         "class Job:\n    def run(self):\n        self.resume()  # here\n        self.build()\n        self.train(3)\n",
         "class Job:\n    def run(self):\n        self.build()\n        self.resume()\n        self.train(3)\n",
     ),
+    "an optimizer beside another one in a dict": (
+        "fm29",
+        "class Job:\n    def __init__(self):\n        self.a, = nets\n        self.one = optimizers.Adam()\n"
+        "        self.two = optimizers.SGD()\n    def state(self):\n        return {'one': self.one.variables}\n"
+        "    def load(self):\n        for name, kept in self.state().items():\n            kept.assign(arrays[name])  # here\n",
+        "class Job:\n    def __init__(self):\n        self.a, = nets\n        self.one = optimizers.Adam()\n"
+        "        self.two = optimizers.SGD()\n    def state(self):\n"
+        "        return {'one': self.one.variables, \"two\": self.two.variables}\n"
+        "    def load(self):\n        for name, kept in self.state().items():\n            kept.assign(arrays[name])\n",
+    ),
     "a model that is compiled again": (
         "fm29",
         "net = load_model(path)\nnet.compile(Adam())  # here\nnet.fit(x, y)\n",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 from ...examiner.repair_optimizers import OPTIMIZERS
-from ...examiner.repair_saved import hold, made_at, made_by, places
+from ...examiner.repair_saved import added, hold, made_at, made_by, places
 
 
 @repairs("fm29")
@@ -16,7 +16,22 @@ def save_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for place in places(source, line):
         told = made_at(source, source.told, place)
         yield from hold(source, place, [*told, *made_by(source, "optimizer", place)])
+    yield from hold_beside_another(source)
     yield from build_before_load(source, line)
+
+
+def hold_beside_another(source: Source) -> Iterator[Sequence[Edit]]:
+    """Yields the variables of an optimizer in a dict that has those of another one, by which a program saves and loads."""
+    for held in source.of(ast.Dict):
+        kept = {source.code(each) for each in held.values}
+        statement = source.statement(held.lineno)
+        made = [*made_by(source, "optimizer", held.lineno)] if statement else []
+        if any(f"{each}.variables" in kept for each in made):
+            for each in made:
+                name = each.rpartition(".")[2]
+                edit = added(source, held, name, f"{each}.variables")
+                if edit and f"{each}.variables" not in kept:
+                    yield [edit]
 
 
 def build_before_load(source: Source, line: int) -> Iterator[Sequence[Edit]]:
