@@ -62,14 +62,9 @@ class InsideSandbox(Sandbox):
         self.seen: dict[Recording, tuple[Seen, ...]] = {}  # of each run that has ended
 
     def command(
-        self,
-        events: Path,
-        devices: int,
-        options: Sequence[str],
-        is_forked: bool,
-        arguments: Sequence[str] | None = None,
+        self, events: Path, devices: int, options: Sequence[str], is_forked: bool
     ) -> list[str]:
-        python, *words = super().command(events, devices, options, is_forked, arguments)
+        python, *words = super().command(events, devices, options, is_forked)
         module = ["-m", "strategy_clinic.inside"]
         path = [str(self.packages / files.PACKAGE.name / "inside" / "__main__.py")]
         place = words.index("--events")

@@ -126,7 +126,7 @@ class Sandbox:
         more: Mapping[str, str] | None = None,
         arguments: Sequence[str] | None = None,
     ) -> RunningProcess:
-        """Starts the program; a forked one has TensorFlow imported already."""
+        """Starts the program, maybe with other arguments; a forked one has TensorFlow imported already."""
         self.processes += 1
         events = self.shared / f"events-{self.processes}.jsonl"
         environment = {**self.environment(), **(more or {})}
@@ -135,7 +135,9 @@ class Sandbox:
             server = server or self.first.server(environment)
         else:
             self.first.begin(events, environment, processors() > 1)
-        command = self.command(events, devices, options, bool(server), arguments)
+        command = self.command(events, devices, options, bool(server))
+        if arguments:
+            command[-len(self.program.arguments) :] = arguments
         if server:  # in whose processes the first place becomes the program's folder
             paths = (str(self.packages), environment.get("PYTHONPATH"))
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
@@ -215,12 +217,7 @@ class Sandbox:
         return listing.locate(location) if listing and location.file == self.script else location
 
     def command(
-        self,
-        events: Path,
-        devices: int,
-        options: Sequence[str],
-        is_forked: bool,
-        arguments: Sequence[str] | None = None,
+        self, events: Path, devices: int, options: Sequence[str], is_forked: bool
     ) -> list[str]:
         program = self.program
         observer = [str(self.packages / files.PACKAGE.name / "observer" / "__main__.py")]
@@ -230,7 +227,7 @@ class Sandbox:
         own += self.files.options
         own += ["--steps", str(program.steps)] if program.steps else []
         own += ["--hold"] if program.edited else []  # as much is compared as there is
-        return [program.python, *observer, *own, "--", *(arguments or program.arguments)]
+        return [program.python, *observer, *own, "--", *program.arguments]
 
     def has(self, switch: str) -> bool:
         """Tells whether a part of TensorFlow is on that a variable switches; a forked process has imported it already."""
