@@ -280,6 +280,23 @@ def test_each_worker_has_a_column(source, stage, tmp_path):
     assert [row.stage.key for row in tables.steps[0].rows].count("reported") == 1
 
 
+BY_ARGUMENT = """\
+import json, os, sys
+
+addresses = ["127.0.0.1:20173", "127.0.0.1:20177"]
+task = {"type": "worker", "index": int(sys.argv[1])}
+os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": addresses}, "task": task})
+"""
+
+
+def test_workers_that_are_told_their_task_by_an_argument(tmp_path):
+    source = BY_ARGUMENT + WORKERS.replace("(data)", "(data.repeat())")
+    spec = dataclasses.replace(program(tmp_path, source), arguments=("train.py", "0"))
+    tables = look_inside(spec, 2, 2)
+    assert tables.columns[:2] == ["replica 0, worker 0", "replica 1, worker 1"]
+    assert len(tables.steps) == 2 and tables.ends == ()
+
+
 SERVERS = """
 import tensorflow as tf
 

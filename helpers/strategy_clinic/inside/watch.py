@@ -21,6 +21,7 @@ from ..base import tf_internals
 from ..observer.context import Context, flush_output
 from ..observer.events import ClusterStrategyRequested, Outcome, Owner, Stack, StrategyMade
 from ..observer.identity_map import IdentityMap
+from ..observer.own_cluster import arguments_of_tasks
 from ..observer.patching import Call, as_plain
 from ..observer.replacements import is_drawing
 from ..observer.variables import (
@@ -184,6 +185,9 @@ class Watch:
     def cluster_requested(self, name: str, _: Call) -> None:
         config = os.environ.get("TF_CONFIG", "")
         self.context.emit(ClusterStrategyRequested(self.context.provenance.stack(), name, config))
+        if not self.context.settings.stay and arguments_of_tasks(config, sys.argv[1:]):
+            self.end(Outcome.STOPPED, 0)
+            leave(stays=False)
 
     # Steps
 
