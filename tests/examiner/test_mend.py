@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from recorded import LINE, loaded, run, variable
+from recorded import LINE, loaded, run, updated, variable
 from strategy_clinic import cli
 from strategy_clinic.examiner.cells import Cell, listing_of
 from strategy_clinic.examiner.edits import Edit, Repair, inside
@@ -343,9 +343,21 @@ def test_variables_that_only_the_repaired_run_keeps_are_not_compared_with_others
     more = []
     for each in both(3.0, 3.0):
         *events, end = each.events
-        events += [variable(2), replace(end, values=(kept, *end.values))]
+        events += [
+            variable(2, name="v1", maker=Owner.USER),
+            replace(end, values=(kept, *end.values)),
+        ]
         more.append(replace(each, events=tuple(events)))
     assert mend.objection(before, here, after(recordings=more)) == ""
+    trained = [replace(each, events=(*each.events, updated(trains=(1,)))) for each in more]
+    changed = [replace(each, events=(*each.events, updated(trains=(2,)))) for each in more]
+    known = replace(before, recordings=[*before.recordings])
+    known.recordings[1:] = [
+        replace(each, events=(*each.events, updated(trains=(1,)))) for each in known.recordings[1:]
+    ]
+    assert mend.objection(known, here, after(recordings=trained)) == ""
+    reason = "v1 is another with it on one device"
+    assert mend.objection(known, here, after(recordings=changed)) == reason
 
 
 def test_a_repair_may_change_what_is_loaded_with_it_alone():

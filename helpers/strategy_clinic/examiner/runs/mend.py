@@ -20,6 +20,7 @@ from .plan import NOT_DISTRIBUTED, examine
 from .program_spec import ProgramSpec
 from .progress import FindingKnown, Progress, Reporter, RunStarted, ignore
 
+Values = list[VariableValue]
 MOST_TRIED = 5  # repairs of one finding, each of which takes as long as an examination
 
 
@@ -230,26 +231,31 @@ def changed_alone(before: Examination, after: Examination) -> list[str]:
     if one is None or other is None or one.devices != other.devices:
         return []
     groups, other_groups = values_by_form(one), values_by_form(other)
-    pairs = [
-        pair
-        for form in groups.keys() & other_groups.keys()
-        if len(groups[form]) == len(other_groups[form])
-        for pair in zip(groups[form], other_groups[form])
-    ]
     return [
         one.name_of(value.number)
-        for value, changed in pairs
+        for form in groups.keys() & other_groups.keys()
+        for value, changed in counterparts(one, groups[form], other, other_groups[form])
         if distance(value.sample, changed.sample) > tolerance(one)
         if value.number in one.loaded or changed.number not in other.loaded
     ]
 
 
-def values_by_form(recording: Recording) -> dict[object, list[VariableValue]]:
-    """Returns the last values of the variables that are made alike, in their order; a repair moves the lines that make them.
+def counterparts(
+    one: Recording, values: Values, other: Recording, others: Values
+) -> list[tuple[VariableValue, VariableValue]]:
+    """Returns the values of two runs in pairs, or only those that are trained if not as many are known of both.
 
     More variables are kept to the end where a repair is tried.
     """
-    found: dict[object, list[VariableValue]] = {}
+    if len(values) != len(others):
+        values = [each for each in values if each.number in one.trained]
+        others = [each for each in others if each.number in other.trained]
+    return [*zip(values, others)] if len(values) == len(others) else []
+
+
+def values_by_form(recording: Recording) -> dict[object, Values]:
+    """Returns the last values of the variables that are made alike, in their order; a repair moves the lines that make them."""
+    found: dict[object, Values] = {}
     for value in sorted(ended_values(recording), key=lambda each: each.number):
         made = recording.variable(value.number)
         if made and made.maker in (Owner.USER, Owner.LAYER):
