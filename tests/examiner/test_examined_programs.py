@@ -18,7 +18,7 @@ from strategy_clinic import cli
 from strategy_clinic.base import files
 from strategy_clinic.examiner.frontends import command
 from strategy_clinic.examiner.recording import Role
-from strategy_clinic.examiner.runs import plan
+from strategy_clinic.examiner.runs import cluster
 from strategy_clinic.processes import python_process
 
 pytestmark = pytest.mark.replayed
@@ -206,7 +206,7 @@ def test_a_program_that_is_told_its_task_by_an_argument_runs_in_two(examined):
 
 def test_a_cluster_of_other_machines_is_not_waited_for(examined):
     status, told = examined(BY_ARGUMENT, "--devices", "1", arguments=["--task=0", "10.0.0.7"])
-    assert (status, told["findings"], told["unseen"]) == (4, [], [plan.ELSEWHERE])
+    assert (status, told["findings"], told["unseen"]) == (4, [], [cluster.ELSEWHERE])
 
 
 WITH_SERVERS = f"""

@@ -56,6 +56,12 @@ def test_a_program_that_sets_its_own_cluster_of_one_task_is_run_alone(config, as
     )
 
 
+def test_tasks_of_a_cluster_of_other_machines_are_not_run():
+    requested = ClusterStrategyRequested(LINE, "multi_worker", TWO.replace("localhost", "10.0.0.7"))
+    ended, begun = run(requested, outcome=Outcome.STOPPED), run(requested)
+    assert [cluster.requested_cluster(each) for each in (ended, begun)] == ["", "multi_worker"]
+
+
 REFUSES = ExceptionRaised(LINE, "AssertionError", "AssertionError: 2 GPUs", ())
 
 

@@ -22,6 +22,10 @@ from .sandbox import Sandbox
 
 AFTER_A_FAILURE = 10  # seconds for the other tasks, once one has failed
 BETWEEN_LOOKS = 0.2
+ELSEWHERE = (
+    "the program describes a cluster of several machines in TF_CONFIG, where nothing is started: give it the address "
+    "127.0.0.1 for each worker, or take TF_CONFIG from the environment"
+)
 
 
 def requested_cluster(recording: Recording) -> str:
@@ -29,6 +33,8 @@ def requested_cluster(recording: Recording) -> str:
     requested = recording.last(ClusterStrategyRequested)
     if requested and recording.of(ClusterDescribed, after=requested):
         return ""  # each of its processes is alone, whatever it sets now
+    if is_elsewhere(recording):
+        return ""
     raised = recording.last(ExceptionRaised)
     own = requested.config if requested else ""
     tasks = sum(map(len, addresses_in(own).values()))

@@ -14,7 +14,7 @@ from ...observer.events import ExceptionRaised, Outcome, StrategyMade
 from ..cells import Line
 from ..findings import Location, counted
 from ..recording import Recording, Role, observer_failures, stack_of
-from .cluster import own_tasks, requested_cluster, run_tasks
+from .cluster import ELSEWHERE, is_elsewhere, own_tasks, requested_cluster, run_tasks
 from .process import RunningProcess
 from .program_spec import ProgramSpec
 from .sandbox import Sandbox, in_json
@@ -215,6 +215,8 @@ def notes_on(run: Watched) -> Iterator[str]:
     cluster = requested_cluster(run.recordings[0])
     if cluster and cluster != WORKERS:
         yield OTHER_PROCESSES.format(cluster)
+    if is_elsewhere(run.recordings[0]):
+        yield ELSEWHERE
     if any("TPU" in each.name for each in made):
         yield EMULATED
     yield from observer_failures([*run.recordings])

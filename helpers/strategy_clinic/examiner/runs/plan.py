@@ -46,7 +46,7 @@ from ..recording import OBSERVER_FAILED, Moment, Recording, Role, observer_failu
 from ..restarts import RESTART, begins_from_zero
 from ..rule import Runs, mode_rules
 from ..whose_fault import is_matchable
-from .cluster import is_elsewhere, own_tasks, requested_cluster, run_tasks
+from .cluster import ELSEWHERE, is_elsewhere, own_tasks, requested_cluster, run_tasks
 from .inside import MOST_STEPS, USUAL_DEVICES, USUAL_STEPS, InsideSandbox, around_first, tables_in
 from .program_spec import ProgramSpec
 from .progress import FindingKnown, Reporter, RunEnded, RunStarted, ignore
@@ -73,10 +73,6 @@ WITHOUT_ONEDNN = (
 
 WITHDRAWN = "{} at {}:{} was told before all runs were made, and the later ones do not show it"
 
-ELSEWHERE = (
-    "the program describes a cluster of several machines in TF_CONFIG, where nothing is started: give it the address "
-    "127.0.0.1 for each worker, or take TF_CONFIG from the environment"
-)
 NEVER_KILLED = {
     Moment.AFTER: "it saved nothing, so there was nothing to restart from",
     Moment.BETWEEN: "it ended before it could be killed between two saves",
@@ -176,7 +172,7 @@ class Plan:
             is_alone = not any(run.began for run in beside.values())
             if is_alone and self.sandbox.has(ONEDNN) and may_fail_by_onednn(first):
                 first = self.without_onednn(first)
-            self.cluster = "" if is_elsewhere(first) else requested_cluster(first)
+            self.cluster = requested_cluster(first)
             self.unseen += [ELSEWHERE] if is_elsewhere(first) else []
             self.sandbox.own_tasks = own_tasks(first, [*self.sandbox.program.arguments])
             if not self.cluster and first.finished and first.replicas > 1:
