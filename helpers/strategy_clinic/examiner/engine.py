@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..base.errors import UserError
@@ -49,7 +49,8 @@ def diagnose(
     rules = rules or rule.mode_rules()
     diagnosis = Diagnosis()
     follow_ups = FollowUps(run, diagnosis)
-    found = [*errors(runs, rules)]
+    raised = [*named_errors(runs, rules)]
+    found = [*errors(raised, rules)]
     for finding in findings_of_rules(runs, rules, follow_ups, is_raised=bool(found)):
         found.append(finding)
         tell(finding)
@@ -67,7 +68,7 @@ def diagnose(
     for finding in found:
         kept.setdefault((finding.mode, finding.file, finding.line), finding)
     diagnosis.findings = list(kept.values())
-    diagnosis.notes += notes_on_errors(runs, rules)
+    diagnosis.notes += notes_on_errors(raised)
     return diagnosis
 
 
@@ -172,40 +173,48 @@ def can_be_repeated(recording: Recording) -> bool:
 # Exceptions, which triage names
 
 
-def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
+@dataclass(frozen=True)
+class NamedError:
+    recording: Recording
+    raised: ExceptionRaised
+    answer: classify.Answer  # of triage
+    mode: str | None
+
+
+def named_errors(runs: Runs, rules: ModeRules) -> Iterator[NamedError]:
+    """Yields the exceptions that ended runs; what half a file raises is no mode."""
     for recording in runs.recordings:
         raised = recording.last(ExceptionRaised)
-        if raised is None or recording.moment is Moment.DURING:
-            continue  # what half a file raises is no mode
-        answer = classify.triage(known_errors.with_installed(raised.traceback))
-        mode = mode_of(recording, raised, answer.mode, rules)
-        if mode:
+        if raised and recording.moment is not Moment.DURING:
+            answer = classify.triage(known_errors.with_installed(raised.traceback))
+            mode = mode_of(recording, raised, answer.mode, rules)
+            yield NamedError(recording, raised, answer, mode)
+
+
+def errors(named: Sequence[NamedError], rules: ModeRules) -> Iterator[Finding]:
+    for each in named:
+        recording, raised = each.recording, each.raised
+        if each.mode:
             message = useful_line(raised.traceback).removeprefix(f"{raised.error}: ")
             yield Finding(
-                mode,
-                Location(blamed(mode, recording, raised, rules)),
+                each.mode,
+                Location(blamed(each.mode, recording, raised, rules)),
                 Evidence.RAISED,
                 Text(f"{raised.error}: {message}"[:LONGEST_MESSAGE]),
                 Text(f"raised on {counted(recording.devices, 'device')}"),
                 (recording.devices,),
-                answer.candidates[0].fix if answer.mode == mode else "",
+                each.answer.candidates[0].fix if each.answer.mode == each.mode else "",
             )
 
 
-def notes_on_errors(runs: Runs, rules: ModeRules) -> list[str]:
+def notes_on_errors(named: Sequence[NamedError]) -> list[str]:
     """Returns notes on exceptions: known errors of the installed releases, and what triage advises where it is no mode."""
     found: list[str] = []
-    for recording in runs.recordings:
-        raised = recording.last(ExceptionRaised)
-        if raised is None or recording.moment is Moment.DURING:
-            continue
-        answer = classify.triage(known_errors.with_installed(raised.traceback))
-        for first in answer.candidates[:1]:
-            is_mode = mode_of(recording, raised, answer.mode, rules)
-            advises = answer.known and first.fix and first.score >= SURE and not is_mode
+    for each in named:
+        for first in each.answer.candidates[:1]:
             if first.error:
                 found.append(known_errors.about(first.error))
-            elif advises:
+            elif each.answer.known and first.fix and first.score >= SURE and not each.mode:
                 found.append(f"the error looks like {first.kind}: {first.fix}")
     return [*dict.fromkeys(filter(None, found))]
 

@@ -247,6 +247,19 @@ class Source:
         """Deletes whole lines."""
         return Edit((first, 1), (last + 1, 1), "")
 
+    def insert_first(self, function: ast.FunctionDef, *lines: str) -> Edit:
+        """Inserts lines at the beginning of a function, below its docstring."""
+        first = function.body[0]
+        is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        put = self.insert_after if is_docstring else self.insert_before
+        return put(first, *lines)
+
+    def append(self, own: ast.ClassDef, text: str) -> Edit:
+        """Adds a text below the last line of a class."""
+        last = own.body[-1].end_lineno or own.lineno
+        end = last, len(self.lines[last - 1]) + 1
+        return Edit(end, end, text)
+
     def without(self, statement: ast.stmt) -> Edit:
         """Deletes a statement, or puts `pass` in its place if it is alone."""
         if self.block(statement) == [statement]:
@@ -417,13 +430,6 @@ class Source:
         strings = [each for statement in statements for each in self.of(ast.Constant, statement)]
         joined = [each for statement in statements for each in self.of(ast.JoinedStr, statement)]
         return any(each.lineno != each.end_lineno for each in (*strings, *joined))
-
-
-def class_at(source: Source, line: int) -> ast.ClassDef | None:
-    """Returns the innermost class that has a line."""
-    classes = source.of(ast.ClassDef)
-    around = [each for each in classes if each.lineno <= line <= (each.end_lineno or line)]
-    return around[-1] if around else None
 
 
 def parameters(function: ast.AST) -> set[str]:

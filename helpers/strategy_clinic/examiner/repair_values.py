@@ -129,9 +129,7 @@ def in_state(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
         return
     kept = ", ".join(f"self.{name}" for name in numbers_of(source, own))
     for held in held_in(source, own) if kept else ():
-        last = own.body[-1].end_lineno or own.lineno
-        end = last, len(source.lines[last - 1]) + 1
-        methods = Edit(end, end, METHODS.format(values=kept))
+        methods = source.append(own, METHODS.format(values=kept))
         yield [derived(source, own), methods, *held]
 
 

@@ -24,14 +24,11 @@ def hold_beside_another(source: Source) -> Iterator[Sequence[Edit]]:
     """Yields the variables of an optimizer in a dict that has those of another one, by which a program saves and loads."""
     for held in source.of(ast.Dict):
         kept = {source.code(each) for each in held.values}
-        statement = source.statement(held.lineno)
-        made = [*made_by(source, "optimizer", held.lineno)] if statement else []
-        if any(f"{each}.variables" in kept for each in made):
-            for each in made:
-                name = each.rpartition(".")[2]
-                edit = added(source, held, name, f"{each}.variables")
-                if edit and f"{each}.variables" not in kept:
-                    yield [edit]
+        made = [f"{each}.variables" for each in made_by(source, "optimizer", held.lineno)]
+        missing = [each for each in made if each not in kept]
+        for each in missing if len(missing) < len(made) else ():
+            if edit := added(source, held, each.split(".")[-2], each):
+                yield [edit]
 
 
 def build_before_load(source: Source, line: int) -> Iterator[Sequence[Edit]]:

@@ -113,7 +113,6 @@ def in_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 
 def gathered(source: Source, method: ast.FunctionDef) -> Edit:
     """Returns the first statement of a method, which gathers what it is given without a default."""
-    given, first = method.args.args[1 : -len(method.args.defaults) or None], method.body[0]
-    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    put = source.insert_after if is_docstring else source.insert_before
-    return put(first, *(line.format(", ".join(each.arg for each in given)) for line in WHOLE))
+    given = method.args.args[1 : -len(method.args.defaults) or None]
+    names = ", ".join(each.arg for each in given)
+    return source.insert_first(method, *(line.format(names) for line in WHOLE))

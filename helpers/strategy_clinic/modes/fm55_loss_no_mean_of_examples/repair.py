@@ -17,7 +17,7 @@ STATISTICS = "reduce_variance", "reduce_std", "reduce_mean", "reduce_max", "redu
 GATHERED_IN_REPLICA = f"({GATHERED} if {CONTEXT} else {{0}})"
 WHOLE = (
     f"context = {CONTEXT}",
-    "[context.all_gather(each, axis=0) if context else each for each in ({0},)]",
+    "{0} = [context.all_gather(each, axis=0) if context else each for each in ({0},)]",
 )
 
 
@@ -47,12 +47,9 @@ def given_by_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     given = [
         each.arg for each in around.args.args if each.arg in {*joined, *names(around.body[-1])}
     ]
-    first = around.body[0]
-    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    put = source.insert_after if is_docstring else source.insert_before
     if given and joined:
-        lines = [each.format(", ".join(given)) for each in WHOLE]
-        yield [put(first, lines[0], f"{', '.join(given)} = {lines[1]}")]
+        lines = (each.format(", ".join(given)) for each in WHOLE)
+        yield [source.insert_first(around, *lines)]
 
 
 def compared_with_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import functions_named
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, class_at, repairs
+from ...examiner.repair import Source, repairs
 
 REPLICAS = "tf.distribute.get_strategy().num_replicas_in_sync"
 MADE = 'self.reported_loss = tf.keras.metrics.Mean(name="loss")'
@@ -59,10 +59,12 @@ def kept_by_metric(
     source: Source, statement: ast.stmt, value: ast.expr
 ) -> Iterator[Sequence[Edit]]:
     """Yields a metric that is named as the loss, for shares of it and for means, and what makes it."""
-    own = class_at(source, statement.lineno)
-    made = functions_named(own.body, "__init__") if own else []
+    own = source.class_of(statement)
+    if not isinstance(own, ast.ClassDef):
+        return
+    made = functions_named(own.body, "__init__")
     begun = [each for init in made for each in init.body if "super()" in source.code(each)]
-    if made and not begun or not own:
+    if made and not begun:
         return
     makes = (
         source.insert_after(begun[0], MADE) if made else source.insert_before(own.body[0], *INIT)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import functions_named, returns_in
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, class_at, names, repairs
+from ...examiner.repair import Source, names, repairs
 from ...examiner.repair_values import pairs_of
 
 METHOD = """
@@ -27,14 +27,19 @@ def describe_arguments(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     if not described:
         basis = ["**super().get_config()"] if made[0].args.kwarg else []
         parts = [*basis, *(f'"{name}": {code}' for name, code in kept.items())]
-        last = own.body[-1].end_lineno or own.lineno
-        end = last, len(source.lines[last - 1]) + 1
-        yield [Edit(end, end, METHOD.format(parts=", ".join(parts)))] if kept else []
+        yield [source.append(own, METHOD.format(parts=", ".join(parts)))] if kept else []
         return
     known = {word.value for word in source.of(ast.Constant, described[0])}
     missing = {name: code for name, code in kept.items() if name not in known}
     returned = [each.value for each in returns_in(described[0]) if each.value]
     yield [source.replace(each, with_parts(source, each, missing)) for each in returned if missing]
+
+
+def class_at(source: Source, line: int) -> ast.ClassDef | None:
+    """Returns the innermost class that has a line."""
+    classes = source.of(ast.ClassDef)
+    around = [each for each in classes if each.lineno <= line <= (each.end_lineno or line)]
+    return around[-1] if around else None
 
 
 def kept_in(source: Source, made: ast.AST, name: str) -> str:
