@@ -277,6 +277,16 @@ def test_a_program_that_aborts_without_onednn_too(examined, monkeypatch):
     assert made(examination)[-1] == ("on 2 devices (without oneDNN)", Outcome.KILLED, True)
 
 
+def test_no_run_begins_beside_a_later_one_when_the_first_has_failed(examined, monkeypatch):
+    monkeypatch.delenv(plan.ONEDNN, raising=False)
+    monkeypatch.setattr(side_by_side, "BETWEEN_LOOKS", 1)
+    wait = f"    time.sleep(0 if {WITH_ONEDNN} else 2)\n"
+    program = ABORTS.format(when=True).replace("    os.abort", wait + "        os.abort")
+    examination, _ = examined(program)
+    words = [each for each, *_ in made(examination)]
+    assert words == ["on 2 devices (watched)", "on 2 devices (without oneDNN)"]
+
+
 def test_a_program_whose_reader_has_turned_onednn_off(examined, monkeypatch):
     monkeypatch.setenv(plan.ONEDNN, "0")
     examination, _ = examined(ABORTS.format(when=True))

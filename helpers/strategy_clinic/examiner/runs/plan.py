@@ -169,7 +169,8 @@ class Plan:
         *fewer, largest = counts
         with self.runs_beside(Role.COMPARED, fewer, most) as beside:
             first = self.run(Role.WATCHED, largest)
-            is_alone = not any(run.began for run in beside.values())
+            # A run that had not begun when the first one failed does not begin beside a later one.
+            is_alone = not first.finished and all([run.cancel() for run in beside.values()])
             if is_alone and self.sandbox.has(ONEDNN) and may_fail_by_onednn(first):
                 first = self.without_onednn(first)
             self.cluster = requested_cluster(first)

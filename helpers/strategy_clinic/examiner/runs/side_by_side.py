@@ -30,6 +30,7 @@ class RunBeside:
         self.result: Recording | None = None
         self.ended = threading.Event()
         self.began = self.discarded = False
+        self.beginning = threading.Lock()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
         threading.Thread(target=self.watch_memory, daemon=True).start()
@@ -39,8 +40,7 @@ class RunBeside:
         try:
             with suppress(UserError):  # no room for the copy: the run is made alone, and says so
                 sandbox.files.restore(sandbox.files.initial)
-                if self.is_needed():
-                    self.began = True
+                if self.is_needed() and self.begin():
                     self.result = sandbox.run(self.role, self.devices)
         finally:
             self.ended.set()
@@ -51,7 +51,18 @@ class RunBeside:
         while not (first.is_over or self.discarded or first.replicas > 1):
             time.sleep(BETWEEN_LOOKS)
             first.look()
-        return first.replicas > 1 and not self.discarded
+        return first.replicas > 1
+
+    def begin(self) -> bool:
+        with self.beginning:
+            self.began = not self.discarded
+            return self.began
+
+    def cancel(self) -> bool:
+        """Keeps the run from beginning; returns False if it has begun."""
+        with self.beginning:
+            self.discarded = True
+            return not self.began
 
     def watch_memory(self) -> None:
         while not self.ended.wait(BETWEEN_LOOKS):
