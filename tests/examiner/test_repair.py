@@ -445,6 +445,39 @@ tf.distribute.get_strategy().num_replicas_in_sync)
         'net.compile(loss="mse", optimizer=adam)  # here\n',
         'net.compile(loss="mse", optimizer=type(adam).from_config(adam.get_config()))\n',
     ),
+    "what a function fits becomes trainable": (
+        "fm10",
+        "def stage(net):\n    net.fit(data)\nnet = make(base)\nbase.trainable = True  # here\nstage(net)\n",
+        "def stage(net):\n    net.fit(data)\nnet = make(base)\nbase.trainable = True\n"
+        "with net.distribute_strategy.scope():\n"
+        "    net.compile_from_config(net.get_compile_config())\nstage(net)\n",
+    ),
+    "a model that is compiled before what it has becomes trainable": (
+        "fm10",
+        "from own import Adam, far\ndef stage(net, rate):\n    if new:\n        net.compile(Adam(rate), loss=far)\n"
+        "    told = net.fit(data)  # here\n",
+        "from own import Adam, far\ndef stage(net, rate):\n    if new:\n        net.compile(Adam(rate), loss=far)\n"
+        "    with net.distribute_strategy.scope():\n        net.compile(Adam(rate), loss=far)\n"
+        "    told = net.fit(data)\n",
+    ),
+    "data that a function fits": (
+        "fm42",
+        "def stage(net, data, n):\n    net.fit(x=data, steps_per_epoch=n)\nstage(net, data, 4)  # here\n",
+        "def stage(net, data, n):\n    net.fit(x=data.repeat(), steps_per_epoch=n)\nstage(net, data, 4)\n",
+    ),
+    "a generator that has a name": (
+        "fm64",
+        "given = batches(3)\nnet.evaluate(given)  # here\n",
+        "given = tf.data.Dataset.from_generator(lambda: batches(3), output_signature="
+        "tf.nest.map_structure(lambda each: tf.TensorSpec((None, *each.shape[1:]), each.dtype), "
+        "next(batches(3))))\nnet.evaluate(given)\n",
+    ),
+    "a model that a function is given": (
+        "fm69",
+        "def stage(net):\n    net.fit(data)  # here\n    return net\n",
+        'def stage(net):\n    net.save("trained.keras")\n    with net.distribute_strategy.scope():\n'
+        '        net = tf.keras.models.load_model("trained.keras")\n    net.fit(data)\n    return net\n',
+    ),
     "an optimizer that only a model has": (
         "fm32",
         "def make():\n    net.compile(Adam())  # here\n    return net\n",

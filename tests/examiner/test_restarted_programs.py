@@ -300,9 +300,7 @@ def test_an_iterator_that_goes_on_after_a_save_gives_other_examples(iterators, m
 def test_ends_at_different_steps_are_not_compared():
     messages, notes = found(restarted(steps=12, entries=(7.0,)))
     assert messages == []
-    assert notes[0].startswith(
-        "started again, its optimizer is at step 12 at the end, and at step 8 at"
-    )
+    assert notes[0].startswith("started again, its optimizers end at step 12, and at step 8 in")
     assert "makes all steps" not in notes[0]
 
 
@@ -311,7 +309,7 @@ def test_of_several_optimizers_the_steps_of_each_are_told():
     second = replace(RATES, steps=12, variables=(9,))
     end = replace(again.events[-1], optimizers=(RATES, second))
     note = found(replace(again, events=(*again.events[:-1], end)))[1][0]
-    assert "its optimizers are at steps 8 and 12 at the end, and at step 8 at the end of" in note
+    assert "its optimizers end at steps 8 and 12, and at step 8 in the run" in note
 
 
 def test_steps_that_are_all_made_once_more_are_told():

@@ -327,6 +327,13 @@ class Source:
         used = [] if made else self.strategies(statement)
         return f"{used[0]}.scope()" if used else ""
 
+    def in_scope_of(self, model: str, statement: ast.stmt, line: str) -> list[str]:
+        """Returns a line as it stands beside a statement, in the scope of the strategy that a model of Keras has."""
+        if self.is_in_scope(statement):
+            return [line]
+        scope = self.scope_before(statement) or f"{model}.distribute_strategy.scope()"
+        return [f"with {scope}:", f"    {line}"]
+
     def strategies(self, statement: ast.stmt) -> list[str]:
         """Returns what is used as a strategy where this statement can see it, as code, the likeliest first."""
         used = [

@@ -83,6 +83,7 @@ WHOLE_FILES = (
     "Write each save to a new name, and give it its own name with os.replace when it is complete; CheckpointManager does so, "
     "and BackupAndRestore of Keras 3 keeps the last save but one with double_checkpoint=True."
 )
+OTHER_END = "started again, its optimizers end"  # how a note begins
 GOES_ON = "to end where that run ends, save and load the optimizer and the number of the epoch"
 Values = list[tuple[str, tuple[int | None, ...], Sample]]  # name, shape and value
 
@@ -533,11 +534,9 @@ def in_place(event: OrderDrawn | PartUsed) -> str | Location:
 def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
     mine, theirs = steps_at_end(run), steps_at_end(whole)
     if mine and theirs and mine != theirs:
-        whose = "its optimizer is" if len(mine) == 1 else "its optimizers are"
         yield Note(
             Text(
-                f"started again, {whose} {at_steps(mine)} at the end, and {at_steps(theirs)} at the end of the run that was "
-                "never stopped",
+                f"{OTHER_END} {at_steps(mine)}, and {at_steps(theirs)} in the run that was never stopped",
                 *steps_once_more(run, whole),
                 f", so weights were not compared; {GOES_ON}",
             )

@@ -15,6 +15,7 @@ from ..edits import Repair, inside
 from ..findings import Examination, Finding
 from ..recording import Recording, Role
 from ..repair import places_told, repairers, told_by, written_repairs
+from ..restarts import OTHER_END
 from ..rule import mode_rules
 from .plan import NOT_DISTRIBUTED, examine
 from .program_spec import ProgramSpec
@@ -195,7 +196,10 @@ def objection(before: Examination, finding: Finding, after: Examination) -> str:
     if after.failure or not all(each.finished for each in after.recordings):
         return f"the program fails with it ({after.failure or 'on another number of devices'})"
     known = {*before.notes, *before.unseen, *after.agreeing, NOT_DISTRIBUTED}
-    if others := [each for each in (*after.unseen, *after.notes) if each not in known]:
+    others = [each for each in (*after.unseen, *after.notes) if each not in known]
+    if any(each.startswith(OTHER_END) for each in before.notes):  # in other words, maybe
+        others = [each for each in others if not each.startswith(OTHER_END)]
+    if others:
         return f"it is not sure ({others[0]})"
     if repairers()[finding.mode].keeps_training and (changed := changed_alone(before, after)):
         return f"{min(changed)} is another with it on one device"

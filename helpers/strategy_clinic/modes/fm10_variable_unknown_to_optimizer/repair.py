@@ -3,9 +3,11 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword
+from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, names, repairs
+
+COMPILE = "{0}.compile_from_config({0}.get_compile_config())"
 
 
 @repairs("fm10")
@@ -16,3 +18,28 @@ def new_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         if isinstance(chosen, ast.Name):
             fresh = f"type({chosen.id}).from_config({chosen.id}.get_config())"
             yield [source.replace(chosen, fresh)]
+    if statement:
+        yield from compiled_again(source, statement)
+
+
+def compiled_again(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    """Yields a compilation below a statement that makes something trainable, or above one that fits a model."""
+    is_set = isinstance(statement, ast.Assign) and name_of(statement.targets[0]) == "trainable"
+    put = source.insert_after if is_set else source.insert_before
+    fitted = [
+        call.func.value for call in source.calls("fit") if isinstance(call.func, ast.Attribute)
+    ]
+    models = {source.code(each) for each in fitted}
+    here = [each for each in models if each in source.names_before(statement)]
+    for model in sorted(here, key=lambda name: name not in names(statement)):
+        for compiled in [*as_compiled(source, statement, model), COMPILE.format(model)]:
+            yield [put(statement, *source.in_scope_of(model, statement, compiled))]
+
+
+def as_compiled(source: Source, statement: ast.stmt, model: str) -> list[str]:
+    """Returns the only compilation in the file, for this model, if a statement can see all that it names."""
+    calls = source.calls("compile")
+    given = [*calls[0].args, *calls[0].keywords] if len(calls) == 1 else []
+    if not given or not names(calls[0]) - {model} <= source.names_before(statement):
+        return []
+    return [f"{model}.compile({', '.join(map(ast.unparse, given))})"]

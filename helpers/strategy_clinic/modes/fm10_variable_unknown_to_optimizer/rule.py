@@ -28,7 +28,8 @@ def left_out(recording: Recording) -> Iterator[Finding]:
                 f"`fit` does not train {name}{others}, which became trainable after the model was compiled: "
                 "compile it again"
             )
-            yield observed("fm10", recording, from_unfreezing(left.location), message)
+            proof = "its optimizer got no gradients of them"
+            yield observed("fm10", recording, from_unfreezing(left.location), message, proof)
             return
 
 

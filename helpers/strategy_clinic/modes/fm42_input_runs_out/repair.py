@@ -1,0 +1,20 @@
+"""Repairs fm42: the data of `fit` are repeated for as many steps as an epoch is to have."""
+
+from collections.abc import Iterator, Sequence
+
+from ...examiner.blame import keyword
+from ...examiner.edits import Edit
+from ...examiner.repair import Source, repairs
+
+
+@repairs("fm42")
+def repeat(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    statement = source.simple_statement(line)
+    here = source.calls("fit", statement) if statement else []
+    for call in here or source.calls("fit"):
+        data = call.args[0] if call.args else keyword(call, "x")
+        if data and keyword(call, "steps_per_epoch"):
+            yield [source.replace(data, f"{source.code(data)}.repeat()")]
+            made = source.assignment(source.code(data), source.function(call))
+            if made:
+                yield [source.replace(made.value, f"({source.code(made.value)}).repeat()")]
