@@ -129,6 +129,17 @@ def lambdas(tree: ast.AST) -> list[ast.Lambda]:
     return [each for each in ast.walk(tree) if isinstance(each, ast.Lambda)]
 
 
+def law_unnamed() -> Iterator[str]:
+    """A page says that the examiner does not name its mode only where no rule does."""
+    for source in mode_sources():
+        text = " ".join(source.read_text().replace("\n#", " ").split())
+        if (
+            "`clinic examine` does not name this mode" in text
+            and (source.parent / "rule.py").exists()
+        ):
+            yield f"{files.page_name(source)}: it has a rule"
+
+
 def law_links() -> list[str]:
     """A link from one notebook to another, or from a page beside the README, leads to a file that exists."""
     pages = [*files.stored_notebooks(), *sorted(files.ROOT.glob("*.md"))]
@@ -229,6 +240,10 @@ MUTATIONS = [
     ("law_outputs", print_a_device),
     ("law_outputs", print_a_path),
     ("law_outputs", show_an_object),
+    (
+        "law_unnamed",
+        edit(SOURCE, "# ## Why\n", "# `clinic examine` does not\n# name this mode.\n#\n# ## Why\n"),
+    ),
     ("law_links", edit(f"{FM25}.ipynb", "](fm", "](fn")),
     ("law_links", edit(f"{FM25}.ipynb", "](documents/", "](document/")),
     ("law_links", edit(f"{DOCUMENT}.ipynb", "](../fm", "](fm")),

@@ -69,6 +69,17 @@ def test_weights_that_the_saved_model_had_not():
     assert judged(SMALLER, KEPT, CALLED) == [("fm06", 20)]
 
 
+IN_KERAS = replace(KEPT, function="load_model", path="m.keras")
+
+
+def test_weights_that_a_file_of_keras_lacks():
+    save = saved(held=[1, 2], path="m.keras", kind=SaveKind.MODEL)
+    assert judged(save, IN_KERAS) == [("fm65", 20)]
+    assert judged(save, IN_KERAS, loaded(path="other", variables=(12,))) == []
+    assert judged(replace(save, path="other.keras"), IN_KERAS) == []
+    assert judged(save) == []
+
+
 RIGHT = {
     "a new head, which is trained": [KEPT, CALLED, updated(trains=(12,))],
     "written by the program": [KEPT, written(number=12), CALLED],

@@ -1546,6 +1546,50 @@ def test_a_learning_rate_that_a_checkpoint_replaces_when_the_model_is_compiled(r
     )
 
 
+LAYERS_OF_A_NAME = """
+    import keras
+    import tensorflow as tf
+    from strategy_clinic.observer import stored_values
+
+    stored_values.LARGEST_FILE = {largest}
+
+    @keras.saving.register_keras_serializable()
+    class Block(keras.layers.Layer):
+        def __init__(self, **arguments):
+            super().__init__(**arguments)
+            self.{name} = [keras.layers.Dense(4), keras.layers.Dense(1)]
+        def call(self, x):
+            for layer in self.{name}:
+                x = layer(x)
+            return x
+        {method}
+
+    keras.Sequential([keras.Input((3,)), Block(), keras.layers.Dense(2)]).save("net.keras")
+    keras.models.load_model("net.keras")
+    """
+BY_ITSELF = """def save_own_variables(self, store):
+            store["half"] = keras.ops.convert_to_numpy(self._layers[0].kernel) / 2
+        def load_own_variables(self, store):
+            self._layers[0].kernel.assign(store["half"][...] * 2)"""  # and not the others
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name, method, largest, kept",
+    [
+        ("_layers", "", 64_000_000, [4]),
+        ("_layers", "", 1000, []),
+        ("_layers", BY_ITSELF, 64_000_000, []),
+        ("blocks", "", 64_000_000, []),
+    ],
+    ids=["a name of Keras", "a large file", "a class that saves by itself", "another name"],
+)
+def test_weights_that_a_file_of_keras_lacks(run, name, method, largest, kept):
+    watched = run(LAYERS_OF_A_NAME.format(name=name, method=method, largest=largest))
+    told = [(each.function, len(each.kept)) for each in watched.of(events.VariablesKept)]
+    assert told == [("load_model", number) for number in kept], watched.error
+
+
 ACCUMULATES = """
     import keras
     import tensorflow as tf

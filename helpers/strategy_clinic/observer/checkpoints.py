@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import zipfile
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +31,16 @@ from .kills import SAVES, Kills
 from .optimizers import Optimizers, variables_of
 from .patching import Call, is_of_keras
 from .program_state import ProgramStates
-from .stored_values import Stored, attributes_of, files_near, last_shape, stored_in, stored_values
+from .stored_values import (
+    Stored,
+    attributes_of,
+    files_near,
+    last_shape,
+    stored_in,
+    stored_in_keras,
+    stored_values,
+    weights_to_fill,
+)
 from .variables import (
     Record,
     Variables,
@@ -408,7 +418,7 @@ class Checkpoints:
         samples = {record.number: sample_of(record) for record in records}
         in_file = {each.sample for each in stored}
         kept = [record for record in records if samples[record.number] not in in_file]
-        if not stored or not kept:
+        if not kept:
             return
         placed = {value for number, value in samples.items() if number not in referred}
         free = [each for each in stored if not each.of_others and each.sample not in placed]
@@ -491,7 +501,12 @@ class Checkpoints:
             listed = self.variables.numbers_of(model.variables)
             unlisted = {*self.variables.numbers_of(attributes_of(model))}.difference(listed)
         own = {each.number for each in self.variables.alive() if each.maker is Owner.USER}
-        self.object_loaded(model, call["filepath"], unlisted & own)
+        path = call["filepath"]
+        self.object_loaded(model, path, unlisted & own)
+        stored = stored_in_keras(path) if zipfile.is_zipfile(path) else None
+        if stored is not None:
+            numbers = self.variables.numbers_of(weights_to_fill(model))
+            self.report_kept("load_model", str(path), numbers, stored)
 
     def object_loaded(self, thing: Any, path: Any, unlisted: Collection[int] = ()) -> None:
         numbers = tuple(each for each in self.reachable(thing) if each not in unlisted)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import zipfile
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -13,6 +15,8 @@ from .variables import sample
 
 ENDINGS = ".index", ".weights.h5", ".keras", ".h5"
 MOST_FILES = 20
+LARGEST_FILE = 64_000_000  # bytes of a file that is read
+WEIGHTS = "model.weights.h5"  # in a .keras file
 # In the names of values that belong to optimizers and to checkpoints themselves.
 OF_OTHERS = "optimizer", "OPTIMIZER_SLOT", "_variables/", "learning_rate", "iter", "save_counter"
 
@@ -40,6 +44,26 @@ def stored_in(path: str) -> list[Stored]:
     ]
 
 
+def stored_in_keras(path: str) -> list[Stored] | None:
+    """Returns the numbers in a .keras file; None for a large one, which is not read."""
+    import h5py
+
+    with zipfile.ZipFile(path) as archive:
+        if archive.getinfo(WEIGHTS).file_size > LARGEST_FILE:
+            return None
+        content = io.BytesIO(archive.read(WEIGHTS))
+    found: list[Stored] = []
+
+    def visited(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and item.dtype.kind == "f":
+            is_other = any(part in name for part in OF_OTHERS)
+            found.append(Stored(item.shape, sample(as_array(item)), is_other))
+
+    with h5py.File(content, "r") as file:
+        file.visititems(visited)
+    return found
+
+
 def as_array(value: Any) -> Any:
     import numpy
 
@@ -51,7 +75,7 @@ def stored_values(pairs: Iterable[tuple[Any, Sample]]) -> list[Stored]:
 
 
 def last_shape(stored: list[Stored]) -> tuple[int, ...]:
-    return stored[-1].shape
+    return stored[-1].shape if stored else ()
 
 
 def attributes_of(model: Any) -> Iterator[Any]:
@@ -65,6 +89,13 @@ def attributes_of(model: Any) -> Iterator[Any]:
             items = value.values() if isinstance(value, dict) else value
             within = items if isinstance(value, (list, tuple, dict)) else [value]
             yield from (each for each in within if isinstance(each, tf.Variable))
+
+
+def weights_to_fill(model: Any) -> list[Any]:
+    """Returns the variables of a model of Keras whose values a file has as they are."""
+    layers = tf_internals.read(model, "_flatten_layers")()
+    own = {id(each) for layer in layers if saves_by_itself(layer) for each in layer.variables}
+    return [each for each in model.variables if id(each) not in own]
 
 
 def saves_by_itself(layer: Any) -> bool:

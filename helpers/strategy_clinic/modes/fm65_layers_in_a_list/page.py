@@ -61,7 +61,8 @@ session = clinic.open("fm65", strategy, devices, save_format, keras)
 # - `self.blocks = tf.keras.Sequential(layers)`, if each layer takes the output of the one before.
 # - One attribute for each layer, in a loop: `setattr(self, f"block_{number}", layer)`.
 # - `model.save_weights("model.weights.h5")` and `load_weights`. Such a file has layers in lists and dictionaries, also nested
-#   ones. It has no state of the optimizer: see [FM29](fm29_optimizer_state_lost.ipynb).
+#   ones, but not those in an attribute of a layer with a name of Keras's own, such as `self._layers`. It has no state of the
+#   optimizer: see [FM29](fm29_optimizer_state_lost.ipynb).
 #
 # A checkpoint that exists does not have the layers. But if it was saved with a built optimizer, as in
 # `tf.train.Checkpoint(model=model, optimizer=model.optimizer)`, the optimizer has their trainable weights: build the optimizer
@@ -69,7 +70,7 @@ session = clinic.open("fm65", strategy, devices, save_format, keras)
 # `BatchNormalization` are lost.
 #
 # Before you rely on a checkpoint, look into it with `tf.train.list_variables(path)`, or call `assert_tracked` of
-# [FM05](fm05_untracked_variable.ipynb) with `model.weights`. `clinic examine` does not name this mode.
+# [FM05](fm05_untracked_variable.ipynb) with `model.weights`.
 #
 # ## Why
 #

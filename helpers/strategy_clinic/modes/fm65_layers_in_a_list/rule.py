@@ -1,6 +1,7 @@
-"""Checks fm65: a checkpoint of a Keras 3 model without layers of it, which a program has no other file of."""
+"""Checks fm65: a checkpoint, or a file of Keras 3, without layers of its model, which a program has no other file of."""
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from ...examiner.findings import Finding, Location, counted
 from ...examiner.recording import Recording
@@ -19,6 +20,10 @@ from ...examiner.unfilled import (
 from ...observer.events import CheckpointRestored, Saved, SaveKind, VariableRead, VariablesKept
 
 REASON = "a checkpoint does not follow layers of Keras 3 in a list or a dictionary"
+OTHER_NAME = (
+    "give the attribute that has these layers another name: Keras saves none of a layer under a name of its own, such as "
+    "`_layers`"
+)
 
 
 @rule("fm65", explains_divergence=False)
@@ -41,6 +46,22 @@ def lacking(run: Recording, load: VariablesKept) -> Saved | None:
     """Returns the checkpoint that was loaded, if it was given a model with what the load leaves as it was."""
     save = save_without(run, load) if filled_weights(run, load) else None
     return save if save and save.kind is SaveKind.CHECKPOINT and run.keras_used != 2 else None
+
+
+@rule("fm65", explains_divergence=False)
+def model_file_lacks(run: Recording) -> Iterator[Finding]:
+    """Checks what `load_model` leaves as it was made, though the saved model had it, too."""
+    for load in loads_with_kept(run):
+        save = save_without(run, load) if load.function == "load_model" else None
+        if save and not is_filled_later(run, load):
+            weights = kept_weights(run, load)
+            message = (
+                f"the file lacks {len(weights)} weights of the model, and `load_model` leaves them as they were made: Keras "
+                "does not save the attribute that they are in"
+            )
+            proof = *first_of(run, weights), f" is one, and {load.path} has no such values"
+            yield replace(observed("fm65", run, load.location, message, *proof), fix=OTHER_NAME)
+            return
 
 
 @rule("fm65", explains_divergence=False)

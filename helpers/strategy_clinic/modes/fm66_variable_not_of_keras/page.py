@@ -71,7 +71,7 @@ session = clinic.open("fm66", strategy, devices, save_format, keras)
 # written, which finds attributes of this kind: see [FM05](fm05_untracked_variable.ipynb) for what each format holds.
 #
 # To find such variables, compare `len(model.trainable_variables)` with what you have written, or look at the `Param #` of the
-# layer in `model.summary()`. `clinic examine` does not name this mode.
+# layer in `model.summary()`.
 #
 # ## Why
 #

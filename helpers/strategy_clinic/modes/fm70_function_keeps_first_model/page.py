@@ -68,7 +68,7 @@ session = clinic.open("fm70", strategy, devices, save_format, keras)
 # - `fit` has no such failure, since each model makes a function of its own.
 #
 # A Python number by a global name, such as a learning rate, stays as it was, too. Put it into a `tf.Variable`, and `assign` to
-# it. `clinic examine` does not name this mode.
+# it.
 #
 # ## Why
 #

@@ -73,8 +73,7 @@ session = clinic.open("fm72", strategy, devices, save_format, keras)
 # A file that was saved before has the weights and not the arguments. Make the model in your code with the right arguments, call it
 # once, and `load_weights("model.keras")`.
 #
-# To test a class, compare `model.get_config()` with what you have passed before you save a long training. `clinic examine` does
-# not name this mode.
+# To test a class, compare `model.get_config()` with what you have passed before you save a long training.
 #
 # ## Why
 #
