@@ -1546,6 +1546,26 @@ def test_a_learning_rate_that_a_checkpoint_replaces_when_the_model_is_compiled(r
     )
 
 
+FITS_AND_PREDICTS = """
+    import numpy as np
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = np.ones((53, 3))
+    count = tf.keras.callbacks.LambdaCallback(on_train_batch_end=lambda step, logs: print("step"))
+    model.fit(x, np.ones(53), verbose=0, callbacks=[count])
+    print(len(model.predict(x, verbose=0)))
+    """
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keras", ["2", "3"])
+def test_without_a_smaller_last_batch_all_examples_are_predicted_still(run, keras):
+    watched = run(FITS_AND_PREDICTS, "--replace", "full_batches", "--keras", keras)
+    assert watched.output.split() == ["step", "53"], watched.error
+
+
 LAYERS_OF_A_NAME = """
     import keras
     import tensorflow as tf

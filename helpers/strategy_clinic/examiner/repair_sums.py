@@ -11,6 +11,7 @@ from .repair import MEANS, SUMS, Source
 
 CONTEXT = "tf.distribute.get_replica_context()"
 SUMMED = f'{CONTEXT}.all_reduce("SUM", {{0}})'
+REPLICAS = "tf.distribute.get_strategy().num_replicas_in_sync"
 GATHERED = f"{CONTEXT}.all_gather({{0}}, axis=0)"
 DIVISIONS = "divide_no_nan", "divide"
 

@@ -110,7 +110,10 @@ class Walk:
         before = [key(each) for each in self.inputs[own]]
         found = {self.carries[each] for each in before if each in self.carries}
         self.carries[own] = carried_by(tensor, found)
-        devices = frozenset[str]().union(*(self.devices.get(each, frozenset()) for each in before))
+        # What is computed of a replica's examples is its own, also with a number that all replicas share.
+        examples = [each for each in before if self.carries.get(each) is Carries.EXAMPLES]
+        known = [self.devices.get(each, frozenset()) for each in examples or before]
+        devices = frozenset[str]().union(*known)
         if tensor.op.type.startswith(OVER_REPLICAS):
             devices |= EVERYWHERE
         elif self.carries[own] is not Carries.WEIGHTS and tensor.op.device:

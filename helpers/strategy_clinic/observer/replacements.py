@@ -63,6 +63,7 @@ class Replacements:
         self.chosen = {Replacement(name) for name in context.settings.replace}
         self.returned_scalar = False  # by the loss of Keras that is being computed
         self.reductions = 0  # of losses, by Keras
+        self.predicts = False
         self.repeated = RepeatedNumbers(context, variables)
         self.changes = GradientChanges(context)
 
@@ -111,7 +112,25 @@ class Replacements:
             wrap(kind, "apply_gradients", before=self.pairs_given, listed="grads_and_vars")
             adapter = tf_internals.adapters_of_keras_2.TensorLikeDataAdapter
         if Replacement.FULL_BATCHES in self.chosen:
-            wrap(adapter, "__init__", before=leave_out_partial_batch)
+            wrap(
+                keras.Model,
+                "predict",
+                before=self.predict_begins,
+                after=self.predict_ended,
+                here=True,
+            )
+            wrap(adapter, "__init__", before=self.examples_given)
+
+    def predict_begins(self, _: Call) -> None:
+        self.predicts = True
+
+    def predict_ended(self, _: Any, __: Call) -> None:
+        self.predicts = False
+
+    def examples_given(self, call: Call) -> None:
+        """Leaves out the last examples; a program needs a prediction for each."""
+        if not self.predicts:
+            leave_out_partial_batch(call)
 
     def used(self, part: Part, *frames: Frame) -> None:
         if self.context.is_first("part", part):

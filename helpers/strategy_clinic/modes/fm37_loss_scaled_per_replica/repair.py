@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import MEANS, SUMS, Source, repairs
-from ...examiner.repair_sums import divided_by_all
+from ...examiner.repair_sums import REPLICAS, divided_by_all
 
-REPLICAS = "tf.distribute.get_strategy().num_replicas_in_sync"
 FACTOR = "output_gradients"  # of a tape
 SHARES = "compute_average_loss", "scale_regularization_loss"
 PENALTIES = "l2_loss", "add_n"

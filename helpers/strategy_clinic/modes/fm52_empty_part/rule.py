@@ -1,5 +1,6 @@
-"""Checks fm52: on several devices weights turn NaN, or oneDNN fails, and not without a smaller last batch."""
+"""Checks fm52: on several devices weights or reports turn NaN, or oneDNN fails, and not without a smaller last batch."""
 
+import math
 from dataclasses import replace
 
 from ...examiner.divergence import is_finite
@@ -20,12 +21,14 @@ from ...observer.events import (
     DatasetBatched,
     ExceptionRaised,
     GradientComputed,
+    MetricsReported,
     Part,
     PartUsed,
     Stack,
     StepEnded,
 )
 
+NO_NAN = "use `batch(..., drop_remainder=True)`, or divide by `tf.math.divide_no_nan`"
 WITH_ONEDNN = replace(FULL_BATCHES, onednn=True)
 
 
@@ -73,6 +76,36 @@ def empty_part(runs: Runs) -> Steps:
             found = compared("fm52", devices, batch_line(other), message)
             yield replace(found, by_framework=of_keras)
             return
+
+
+@rule_of_runs("fm52", explains_divergence=False)
+def nothing_to_average(runs: Runs) -> Steps:
+    """Checks for what `fit` reports, where the weights stay numbers: no gradient comes from a part without examples."""
+    numbers = [each for each in runs.whole if each.finished and reports_numbers(each)]
+    for other in [each for each in runs.whole if each.finished and is_finite(each)]:
+        fewer = [each for each in numbers if each.replicas < other.replicas]
+        reported = [each for each in other.of(MetricsReported) if not are_numbers(each)]
+        if not fewer or not reported:
+            continue
+        full = yield FollowUp(other, FULL_BATCHES, "without a smaller last batch")
+        if full is not None and full.finished and reports_numbers(full):
+            message = (
+                "`fit` reports nan: a replica gets no example of the last batch, and the program divides by the number of its "
+                "examples, which is 0"
+            )
+            devices = fewer[0].devices, other.devices
+            found = compared("fm52", devices, batch_line(other), message)
+            yield replace(found, fix=NO_NAN)
+            return
+
+
+def reports_numbers(recording: Recording) -> bool:
+    reported = recording.of(MetricsReported)
+    return bool(reported) and all(map(are_numbers, reported))
+
+
+def are_numbers(reported: MetricsReported) -> bool:
+    return all(math.isfinite(each.value) for each in reported.metrics)
 
 
 def normalizes(recording: Recording) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...examiner.blame import called_at
-from ...examiner.findings import Finding, Note
+from ...examiner.findings import Finding, Note, Text
 from ...examiner.history import steps_at_end
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import (
@@ -18,11 +18,16 @@ from ...examiner.restarts import (
     lost,
     other_end,
 )
-from ...examiner.rule import Steps, observed, rule
+from ...examiner.rule import Steps, line_of, observed, rule
 from ...observer.events import (
     CallbackState,
+    FileMoved,
     Loaded,
+    Owner,
     Saved,
+    VariableMade,
+    VariableWritten,
+    WeightsCopied,
 )
 
 MODE = "fm54"
@@ -84,6 +89,30 @@ def nothing_saved(run: Recording) -> Steps:
             )
 
 
+@rule(MODE, explains_divergence=False, finds_own_program=False)
+def new_in_next_fit(run: Recording) -> Steps:
+    """Notes a file of the best model that a new callback has replaced by a worse one, while the same model trained on.
+
+    It is no finding: what a later `fit` validates with may be harder.
+    """
+    for (callback, _, path), fits in fits_of(run).items():
+        for before, after in itertools.pairwise(fits):
+            held, begins, best = before[-1], after[0], after[-1]
+            is_new = is_known(held) and is_known(best) and not is_known(begins)
+            if callback != "ModelCheckpoint" or not is_new or not is_worse(best, held):
+                continue
+            if replaces_file(run, best) and trains_on(run, before, after):
+                yield Note(
+                    Text(
+                        f"{path} has a model with {held.monitor} {best.best:.4g} in place of one with {held.best:.4g}: the "
+                        "ModelCheckpoint of ",
+                        line_of(begins.location, "a later `fit`"),
+                        " is new, and begins without the best value; give the same one to each `fit`, or the best value as "
+                        "`initial_value_threshold`",
+                    )
+                )
+
+
 BEST_LOST = lost(MODE, Holder.BEST)
 RATE_LOST = lost(MODE, Holder.SCHEDULE)
 
@@ -104,6 +133,15 @@ def continues(run: Recording, before: States, after: States) -> bool:
     loads = run.of(Loaded, after=before[-1], until=after[-1])
     by_fit = any("fit" in called_at(frame) for load in loads for frame in load.location[:1])
     return by_fit and any(state.epoch > 0 for state in after[1:2])
+
+
+def trains_on(run: Recording, before: States, after: States) -> bool:
+    """Tells whether no model was made, filled or kept under another name between two calls of `fit`."""
+    between = {"after": before[-1], "until": after[0]}
+    made = [each for each in run.of(VariableMade, **between) if each.maker is Owner.LAYER]
+    written = [each for each in run.of(VariableWritten, **between) if each.writer is Owner.USER]
+    filled = [*run.of(Loaded, **between), *run.of(WeightsCopied, **between)]
+    return not (made or written or filled or run.of(FileMoved, **between))
 
 
 def forgotten(before: States, after: States, run: Recording) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import MEANS, SUMS, Source, names, repairs
-from ...examiner.repair_sums import CONTEXT, GATHERED, SUMMED, divided_by_all, quotients
+from ...examiner.repair_sums import CONTEXT, GATHERED, REPLICAS, SUMMED, divided_by_all, quotients
 
 # Keras 3 also calls a loss where no replica runs, to learn its shape.
 SUMMED_IN_REPLICA = f"({SUMMED} if {CONTEXT} else {{0}})"
@@ -70,15 +70,48 @@ def compared_with_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 def sums_of_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     """Yields the divisor alone, without the number of replicas in its line, and all sums of the function.
 
-    What is divided by an undivided sum is a replica's share of the loss already.
+    What is divided by an undivided sum is a replica's share of the loss already. A loss of `fit` that has the sums of all
+    replicas is divided by their number, since Keras 3 adds it up.
     """
-    for summed, statement in itertools.product((SUMMED, SUMMED_IN_REPLICA), dividing(source, line)):
+    fitted = losses_of_fit(source)
+    forms = (SUMMED_IN_REPLICA,) if fitted else (SUMMED, SUMMED_IN_REPLICA)
+    for summed, statement in itertools.product(forms, dividing(source, line)):
         divisors = divisors_in(source, statement)
         others: list[ast.expr] = [*source.over_all(SUMS, source.function(statement))]
         for sums in [divisors] if len(others) == len(divisors) else [divisors, others]:
             edits = [source.replace(each, summed.format(source.code(each))) for each in sums]
             if sums:
                 yield [*edits, *without_count(source, statement)]
+            if sums is others and fitted:
+                yield [*edits, *(edit for loss in fitted for edit in divided(source, loss))]
+
+
+def losses_of_fit(source: Source) -> list[ast.FunctionDef]:
+    """Returns the functions that `compile` is given as a loss, or that classes of the program have of which it gets an object."""
+    given = [keyword(call, "loss") for call in source.calls("compile")]
+    named = {
+        name_of(each.func if isinstance(each, ast.Call) else each) for each in filter(None, given)
+    }
+    found = [each for each in source.of(ast.FunctionDef) if each.name in named]
+    classes = [each for each in source.of(ast.ClassDef) if each.name in named]
+    return [
+        *found,
+        *(
+            each
+            for own in classes
+            for each in source.of(ast.FunctionDef, own)
+            if each.name == "call"
+        ),
+    ]
+
+
+def divided(source: Source, loss: ast.FunctionDef) -> list[Edit]:
+    """Returns the edits that divide what a function returns by the number of replicas."""
+    edits = []
+    for value in [each.value for each in source.of(ast.Return, loss) if each.value]:
+        start, end = source.start(value), source.end(value)
+        edits += [Edit(start, start, "("), Edit(end, end, f") / {REPLICAS}")]
+    return edits
 
 
 def dividing(source: Source, line: int) -> list[ast.stmt]:

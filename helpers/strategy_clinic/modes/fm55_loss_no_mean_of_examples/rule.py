@@ -10,7 +10,9 @@ from ...examiner.divergence import (
     both_replaced,
     depends_on_mean,
     first_divergence,
+    nudged_run,
     optimizer_ratio,
+    sensitive_points,
     update_ratio,
 )
 from ...examiner.findings import Replace, counted
@@ -37,21 +39,31 @@ OTHER_REASONS = {
     Part.REDUCTION,
     Part.OWN_REDUCTION,
 }
+# Keras 3 adds up what a loss that returns one number returns on each replica.
+SHARE = (
+    'divide by the sum of all replicas, `tf.distribute.get_replica_context().all_reduce("SUM", x)`, so that each replica returns '
+    "its share of the loss; if that takes the sums of all replicas above the division, too, divide the loss by "
+    "`num_replicas_in_sync`"
+)
 SAME_FACTOR = 1e-2  # relative: of gradients that differ in nothing but their sums
 
 
 @rule_of_runs("fm55")
 def ratio_of_part(runs: Runs) -> Steps:
-    """Checks for a first update that is another one on other numbers of replicas, though the examples are the same."""
+    """Checks for one of the first updates that is another one on other numbers of replicas, though the examples are the same."""
     for one, other in (yield from same_batches(runs.matched)):
         location = ratio_of_sums(other)
-        if location and (yield from differs_at_first(one, other)):
+        step = (yield from differs_early(one, other)) if location else 0
+        if step:
             counts = one.replicas, other.replicas
+            update = "first update" if step == 1 else f"update of step {step}"
             message = (
                 "the loss divides by a sum over the batch, and each replica divides by that of its part; "
-                f"the first update on {other.replicas} devices differs from that on {counted(one.replicas, 'device')}"
+                f"the {update} on {other.replicas} devices differs from that on {counted(one.replicas, 'device')}"
             )
-            yield compared("fm55", counts, location, message)
+            finding = compared("fm55", counts, location, message)
+            is_added_up = any(each.part is Part.SCALAR_LOSS for each in other.of(PartUsed))
+            yield replace(finding, fix=SHARE) if is_added_up else finding
             return
 
 
@@ -147,20 +159,34 @@ combines_in_fit = replace(
 )
 
 
-def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
-    """Tells whether runs differ after the first step; also without what makes correct programs differ."""
+def differs_early(one: Recording, other: Recording) -> Answers[int]:
+    """Returns the first step after which runs differ, also without what makes correct programs differ; 0 if it is no early one.
+
+    Parts may be alike in the first step. In a later one, the last digits of the weights may be a reason, too.
+    """
     divergence = first_divergence(one, other)
-    if divergence is None or divergence.step != 1:
-        return False
+    if divergence is None or not divergence.step or divergence.training > 1:
+        return 0
     if one.plain and not (yield from depends_on_mean(one)):
-        return False
+        return 0
+    if divergence.step > 1 and (yield from is_sensitive(divergence)):
+        return 0
     parts = replaced_as_expected(divergence) | clippings(other)
     if not parts:
-        return True
+        return divergence.step
     words = "with the same numbers in all replicas"
     again = yield from both_replaced(one, other, Replace(parts), words)
     left = first_divergence(*again) if again else None
-    return left is not None and left.step == 1
+    return divergence.step if left is not None and left.step == divergence.step else 0
+
+
+def is_sensitive(divergence: Divergence) -> Answers[bool]:
+    """Tells whether the runs agree but for what changes with the last digits of the weights, or nobody knows."""
+    nudged = yield nudged_run(divergence.other)
+    if nudged is None or not nudged.finished:
+        return True
+    sensitive = sensitive_points(divergence.other, nudged)
+    return first_divergence(divergence.one, divergence.other, sensitive) is None
 
 
 # The line to blame

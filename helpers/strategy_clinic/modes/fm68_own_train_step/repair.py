@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import functions_named
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
+from ...examiner.repair_sums import REPLICAS
 
-REPLICAS = "tf.distribute.get_strategy().num_replicas_in_sync"
 MADE = 'self.reported_loss = tf.keras.metrics.Mean(name="loss")'
 INIT = (
     "def __init__(self, *args, **kwargs):",

@@ -5,10 +5,11 @@
 # |---|---|---|
 # | `InvalidArgumentError: … Inputs to operation AddN of type AddN must have the same size and shape. …` | `fit` and `evaluate`, with an uneven first batch | 3 |
 # | `InvalidArgumentError: … Value for attr 'T' of string is not in the list of allowed values: …` | `fit` and `evaluate`, with texts as inputs or labels; `of bool` with booleans | 3 |
+# | `RuntimeError: … Value passed to parameter 'indices' has DataType float32 not in list of allowed values: …` | `fit` and `evaluate`, with whole numbers that `call` gives to `tf.gather` or `tf.one_hot` | 3 |
 # | `AttributeError: 'SparseTensor' object has no attribute 'device'` | `fit` and `evaluate`, with sparse inputs; `'RaggedTensor'` with ragged ones | 3 |
 #
 # Before its first step, `fit` of Keras 3 averages one batch over the replicas, to learn shapes. Parts of different sizes have
-# no average, and neither have texts and booleans.
+# no average, and neither have texts and booleans. The average of whole numbers is `float32`.
 #
 # *Raises on Keras 3, in `fit` and `evaluate`, under `MirroredStrategy` with more than one replica. Keras 2 works.*
 
@@ -79,6 +80,8 @@ session = clinic.open("fm71", strategy, devices, save_format, keras)
 # ```python
 # dataset = dataset.map(lambda text, label: (to_numbers(text), label))  # to_numbers is a TextVectorization
 # ```
+#
+# Whole numbers: write `tf.cast(x, tf.int32)` in `call`, before `tf.gather` or `tf.one_hot`. `Embedding` does so itself.
 #
 # Sparse tensors: `dataset.map(lambda x, y: (tf.sparse.to_dense(x), y))`, and `x.to_tensor()` for ragged ones. If that needs
 # too much memory, write the loop with `strategy.run`, which averages nothing, or use Keras 2.
