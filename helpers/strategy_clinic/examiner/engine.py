@@ -196,14 +196,17 @@ def errors(named: Sequence[NamedError], rules: ModeRules) -> Iterator[Finding]:
         recording, raised = each.recording, each.raised
         if each.mode:
             message = useful_line(raised.traceback).removeprefix(f"{raised.error}: ")
+            line = blamed(each.mode, recording, raised, rules)
+            advice = rules.advice[each.mode](recording, line) if each.mode in rules.advice else ""
+            said = each.answer.candidates[0].fix if each.answer.mode == each.mode else ""
             yield Finding(
                 each.mode,
-                Location(blamed(each.mode, recording, raised, rules)),
+                Location(line),
                 Evidence.RAISED,
                 Text(f"{raised.error}: {message}"[:LONGEST_MESSAGE]),
                 Text(f"raised on {counted(recording.devices, 'device')}"),
                 (recording.devices,),
-                each.answer.candidates[0].fix if each.answer.mode == each.mode else "",
+                advice or said,
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
@@ -109,6 +109,14 @@ class Blame:
 
 
 @dataclass(frozen=True)
+class Advice:
+    """Chooses the fix for an exception of a mode by what the run shows; an empty string where that of the message is right."""
+
+    mode: str
+    fix: Callable[[Recording, Stack], str]
+
+
+@dataclass(frozen=True)
 class Reclassification:
     """Corrects what triage has named one of these modes: returns the mode, or None if it is none."""
 
@@ -133,6 +141,7 @@ class ModeRules:
     reclassifications: Sequence[Reclassification]
     namings: Sequence[Naming] = ()
     suspects: Sequence[Suspect] = ()  # of divergences
+    advice: Mapping[str, Callable[[Recording, Stack], str]] = field(default_factory=dict)
 
     @property
     def of_these_runs(self) -> ModeRules:
@@ -156,6 +165,7 @@ def mode_rules() -> ModeRules:
         [each for each in found if isinstance(each, Reclassification)],
         [each for each in found if isinstance(each, Naming)],
         [each for each in found if isinstance(each, Suspect)],
+        {each.mode: each.fix for each in found if isinstance(each, Advice)},
     )
 
 
@@ -206,6 +216,13 @@ def rule_of_runs(
 def blames(mode: str) -> Callable[[Callable[[Recording, Stack], Stack]], Blame]:
     """Makes a Blame of a function from the frames of an exception, innermost first, to those to blame."""
     return lambda choose: Blame(mode, choose)
+
+
+def advises(
+    mode: str,
+) -> Callable[[Callable[[Recording, Stack], str]], Advice]:
+    """Makes an Advice of a function from the frames to blame for an exception to the fix."""
+    return lambda fix: Advice(mode, fix)
 
 
 def reclassify(

@@ -136,10 +136,11 @@ def private_folder(environment: Mapping[str, str]) -> Path:
 
 def key(environment: Mapping[str, str]) -> str:
     """Returns a word that changes with what a fork server reads at its start. It is short, as is a socket's path."""
-    set_later = () if PLAIN in environment else (LEGACY_KERAS,)
+    is_plain = PLAIN in environment
+    set_later = () if is_plain else (LEGACY_KERAS,)
     read = {
         name: value
-        for name, value in (KERNEL_ENVIRONMENT | dict(environment)).items()
+        for name, value in (({} if is_plain else KERNEL_ENVIRONMENT) | dict(environment)).items()
         # Each of their values needs a fork server.
         if name in (ISOLATED, PLAIN) or (is_read_at_import(name) and name not in set_later)
     }

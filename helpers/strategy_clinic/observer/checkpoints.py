@@ -36,6 +36,7 @@ from .stored_values import (
     attributes_of,
     files_near,
     last_shape,
+    own_variables,
     stored_in,
     stored_in_keras,
     stored_values,
@@ -505,8 +506,18 @@ class Checkpoints:
         self.object_loaded(model, path, unlisted & own)
         stored = stored_in_keras(path) if zipfile.is_zipfile(path) else None
         if stored is not None:
-            numbers = self.variables.numbers_of(weights_to_fill(model))
-            self.report_kept("load_model", str(path), numbers, stored)
+            self.report_kept("load_model", str(path), self.in_whole(model, stored), stored)
+
+    def in_whole(self, model: Any, stored: list[Stored]) -> list[int]:
+        """Returns the variables of the layers that are in a file with all that they have, or with nothing."""
+        in_file, numbers = {each.sample for each in stored}, []
+        for weights in weights_to_fill(model):
+            records = self.variables.numbered(self.variables.numbers_of(weights))
+            samples = {record.number: sample_of(record) for record in records}
+            telling = [each for each in samples.values() if len({*each.entries}) > 1]
+            if len({each in in_file for each in telling}) == 1:
+                numbers += [*samples]
+        return numbers
 
     def object_loaded(self, thing: Any, path: Any, unlisted: Collection[int] = ()) -> None:
         numbers = tuple(each for each in self.reachable(thing) if each not in unlisted)
@@ -655,12 +666,6 @@ def named_by(root: Any) -> list[Any]:
 
 def is_keras(thing: Any) -> bool:
     return any(map(is_of_keras, type(thing).__mro__))
-
-
-def own_variables(layer: Any) -> list[Any]:
-    """Returns the variables of a layer of Keras 3, without those of layers in it."""
-    names = "_trainable_variables", "_non_trainable_variables"
-    return [each for name in names for each in getattr(layer, name, ())]
 
 
 def is_sharded(thing: Any) -> bool:

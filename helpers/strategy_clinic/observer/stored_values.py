@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import zipfile
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -46,10 +47,9 @@ def stored_in(path: str) -> list[Stored]:
 
 def stored_in_keras(path: str) -> list[Stored] | None:
     """Returns the numbers in a .keras file; None for a large one, which is not read."""
-    import h5py
-
+    h5py: Any = sys.modules.get("h5py")  # by which Keras has read the file
     with zipfile.ZipFile(path) as archive:
-        if archive.getinfo(WEIGHTS).file_size > LARGEST_FILE:
+        if h5py is None or archive.getinfo(WEIGHTS).file_size > LARGEST_FILE:
             return None
         content = io.BytesIO(archive.read(WEIGHTS))
     found: list[Stored] = []
@@ -91,11 +91,24 @@ def attributes_of(model: Any) -> Iterator[Any]:
             yield from (each for each in within if isinstance(each, tf.Variable))
 
 
-def weights_to_fill(model: Any) -> list[Any]:
-    """Returns the variables of a model of Keras whose values a file has as they are."""
+def weights_to_fill(model: Any) -> Iterator[list[Any]]:
+    """Yields for each layer of a Keras 3 model the variables that a file fills as they are.
+
+    Numbers of bfloat16 have a form of their own in it, a layer with LoRA has the sum of two variables, and a class of the
+    program may save by itself.
+    """
     layers = tf_internals.read(model, "_flatten_layers")()
-    own = {id(each) for layer in layers if saves_by_itself(layer) for each in layer.variables}
-    return [each for each in model.variables if id(each) not in own]
+    by_itself = {id(each) for own in filter(saves_by_itself, layers) for each in own.variables}
+    for layer in layers:
+        own = [each for each in own_variables(layer) if id(each) not in by_itself]
+        if not getattr(layer, "lora_enabled", False):
+            yield [each for each in own if each.dtype != "bfloat16"]
+
+
+def own_variables(layer: Any) -> list[Any]:
+    """Returns the variables of a layer of Keras 3, without those of layers in it."""
+    names = "_trainable_variables", "_non_trainable_variables"
+    return [each for name in names for each in getattr(layer, name, ())]
 
 
 def saves_by_itself(layer: Any) -> bool:

@@ -6,14 +6,20 @@ from collections.abc import Iterable, Iterator
 from ...examiner import blame
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import blames, observed, rule
+from ...examiner.rule import advises, blames, observed, rule
 from ...observer.events import (
     Frame,
+    Loaded,
     Owner,
     Stack,
     TrainableLeftOut,
     UsedOptimizerCompiled,
     VariableMade,
+)
+
+IN_KERAS_FILE = (
+    "save the model as a `.keras` file: Keras 3 loads the optimizer of an `.h5` file without the variables that it trains; after "
+    "the load of an `.h5` file compile again, which makes an optimizer without moments"
 )
 
 
@@ -48,6 +54,12 @@ def compiled_again(recording: Recording, stack: Stack) -> Stack:
             return recording.first_made_by(Owner.OPTIMIZER) if is_another else made.location
     made_at = blame.from_factory(recording.first_made_by(Owner.OPTIMIZER))
     return unfrozen_before(stack) or blame.from_maker(stack, made_at)
+
+
+@advises("fm10")
+def of_hdf5(recording: Recording, stack: Stack) -> str:
+    loads = [each.path for each in recording.of(Loaded) if each.function == "load"]
+    return IN_KERAS_FILE if loads and loads[-1].endswith((".h5", ".hdf5")) else ""
 
 
 def unfrozen_before(stack: Stack) -> Stack:

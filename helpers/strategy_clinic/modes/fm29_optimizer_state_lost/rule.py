@@ -91,6 +91,8 @@ def optimizer_replaced(recording: Recording) -> Steps:
     for replaced in recording.of(OptimizerReplaced):
         old = replaced.before
         rates = {old.learning_rate, *rates_begun(recording, old.kind, replaced)}
+        if not replaced_there(recording.whole, replaced):
+            rates |= rates_begun(recording.whole, old.kind)  # which the program has lowered since
         remembers = old.kind == replaced.kind and len(old.variables) > COUNT_AND_RATE
         updates = updates_of(recording, replaced.variables, after=replaced)
         begins = any(not update.optimizer.steps for update in updates)
@@ -198,6 +200,12 @@ def rates_begun(
     """Returns the rates with which optimizers of a class begin: a callback may have lowered the rate since."""
     begun = [each.optimizer for each in first_updates(recording, until=until)]
     return {each.learning_rate for each in begun if each.kind == kind}
+
+
+def replaced_there(recording: Recording | None, replaced: OptimizerReplaced) -> bool:
+    """Tells whether a run takes a new optimizer on this line, too: for a later phase."""
+    lines = [each.location[:1] for each in recording.of(OptimizerReplaced)] if recording else []
+    return replaced.location[:1] in lines
 
 
 def is_rate_set(recording: Recording, update: GradientsApplied) -> bool:

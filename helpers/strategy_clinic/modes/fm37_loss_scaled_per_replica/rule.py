@@ -46,6 +46,10 @@ OTHER_REASONS = Part.WHOLE_BATCH_LOSS, Part.SCALAR_LOSS
 NO_SUM = (
     "give the optimizer each replica's own gradients, or divide their sum by the number of replicas"
 )
+FOR_EACH_EXAMPLE = (
+    "let the loss return one value for each example: outputs and labels need two axes, as `y[:, None]`, since a loss of Keras "
+    "takes the mean over the last one"
+)
 OF_EACH = "return the loss of each example, and let Keras divide their sum by the whole batch"
 SHARE = "divide the penalty by the number of replicas: `tf.nn.scale_regularization_loss(penalty)`"
 
@@ -335,6 +339,8 @@ def found(
     counts = pair.one.replicas, pair.other.replicas
     step = step_name(pair.training, 1)
     proof = str(seen[0]) if seen else "compared {} and {} devices, in ".format(*counts) + step
+    by_keras = any("fit" in blame.called_at(frame) for frame in location[:1])
+    fix = fix or (FOR_EACH_EXAMPLE if by_keras else "")
     return replace(compared("fm37", counts, location, message, proof), fix=fix)
 
 

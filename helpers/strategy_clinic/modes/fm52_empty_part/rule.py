@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+from ...examiner.blame import called_at
 from ...examiner.divergence import is_finite
 from ...examiner.findings import (
     Evidence,
@@ -14,7 +15,7 @@ from ...examiner.findings import (
 )
 from ...examiner.hangs import ended_at
 from ...examiner.recording import Recording, stack_of
-from ...examiner.rule import FULL_BATCHES, Runs, Steps, compared, names, rule_of_runs
+from ...examiner.rule import FULL_BATCHES, Runs, Steps, advises, compared, names, rule_of_runs
 from ...examiner.suspects import RIGHT
 from ...observer.events import (
     BatchTaken,
@@ -28,6 +29,7 @@ from ...observer.events import (
     StepEnded,
 )
 
+AS_MANY = "give `predict` batches of as many examples as there are replicas, or more; or call the model: `model(x)`"
 NO_NAN = "use `batch(..., drop_remainder=True)`, or divide by `tf.math.divide_no_nan`"
 WITH_ONEDNN = replace(FULL_BATCHES, onednn=True)
 
@@ -78,7 +80,7 @@ def empty_part(runs: Runs) -> Steps:
             return
 
 
-@rule_of_runs("fm52", explains_divergence=False)
+@rule_of_runs("fm52")
 def nothing_to_average(runs: Runs) -> Steps:
     """Checks for what `fit` reports, where the weights stay numbers: no gradient comes from a part without examples."""
     numbers = [each for each in runs.whole if each.finished and reports_numbers(each)]
@@ -116,6 +118,12 @@ def batch_line(recording: Recording) -> Stack:
     """Returns the line that makes batches, or else the one that computes gradients."""
     lines = [*recording.of(DatasetBatched), *recording.of(GradientComputed)]
     return next((each.location for each in lines if each.location), ())
+
+
+@advises("fm52")
+def of_predictions(_: Recording, stack: Stack) -> str:
+    predicts = any("predict" in called_at(frame) for frame in stack[:1])
+    return AS_MANY if predicts else ""
 
 
 @names("fm52")

@@ -47,7 +47,8 @@ def counted_on(source: Source, part: ast.AST) -> Iterator[Sequence[Edit]]:
                 yield [source.add_argument(counted, source.code(first))]
     for word in source.of(ast.keyword, part):
         for number in source.of(ast.Constant, part) if word.arg == "initial_epoch" else ():
-            if number.value == 0 and type(number.value) is int:
+            is_verbose = getattr(source.parents[number], "arg", "") == "verbose"
+            if number.value == 0 and type(number.value) is int and not is_verbose:
                 yield [source.replace(number, source.code(word.value))]
 
 
