@@ -361,6 +361,12 @@ def test_its_socket_is_in_a_folder_of_this_user_alone(tmp_path, monkeypatch):
         forkserver.ensure(os.environ)
 
 
+def test_a_plain_one_is_for_the_variables_that_are_set_and_for_no_defaults():
+    plain, without = {forkserver.PLAIN: "1"}, {"TF_ENABLE_ONEDNN_OPTS": "0"}
+    assert forkserver.key(plain) != forkserver.key(plain | without)
+    assert forkserver.key({}) == forkserver.key(without)  # the default of a kernel
+
+
 def test_a_link_is_no_private_folder(tmp_path):
     (tmp_path / "private").mkdir(mode=0o700)
     (tmp_path / f"strategy-clinic-{os.getuid()}").symlink_to(tmp_path / "private")

@@ -1587,6 +1587,32 @@ class Net:
 """
 
 
+DICE = """\
+import tensorflow as tf
+def dice(y, p):
+    both = tf.reduce_sum(y * p)
+    return 2 * both / (
+        tf.reduce_sum(y) + tf.reduce_sum(p))
+def loss(y, p):
+    return 1 - dice(y, p)
+net.compile("sgd", loss={})
+"""
+
+
+@pytest.mark.parametrize("given, is_divided", [("loss", True), ("'mse'", False)])
+def test_a_loss_of_fit_with_sums_of_all_replicas_is_divided_by_their_number(given, is_divided):
+    shared = "return (1 - dice(y, p)) / tf.distribute.get_strategy().num_replicas_in_sync"
+    texts = [each.after for each in written("fm55", DICE.format(given), 5)]
+    divided = [text for text in texts if shared in text]
+    assert bool(divided) is is_divided
+    assert all(text.count("all_reduce") == 3 for text in divided)
+
+
+def test_what_fit_is_to_print_stays():
+    text = "for epoch, order in enumerate(orders, start):\n    m.fit(d, initial_epoch=epoch, verbose=0)  # here\n"
+    assert "verbose=epoch" not in repaired("fm77", text)
+
+
 @pytest.mark.parametrize(
     "said, changed", [("self.rate was 0.5", True), ("rate was 3", False), ("", False)]
 )

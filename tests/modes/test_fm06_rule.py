@@ -76,6 +76,15 @@ def test_a_value_of_another_shape(events, named):
     assert modes(run(*events, ExceptionRaised(LINE, "ValueError", SHAPES, ()))) == named
 
 
+def test_a_value_of_another_shape_before_the_first_step_of_fit(tmp_path):
+    """Keras 2 sets the variables of a metric to 0 when an epoch begins; nothing was called yet."""
+    path = tmp_path / "train.py"
+    path.write_text("model.fit(data)\nmodel.set_weights(data)\n")
+    for line, named in ((1, []), (2, [("fm06", 2)])):
+        raised = ExceptionRaised(stack(path, line), "ValueError", SHAPES, ())
+        assert modes(run(raised)) == named
+
+
 # A load that fills a part of a model
 
 KEPT = VariablesKept(LINE, "restore", "ck-1", (1, 2), (1, 2), 0, other_output=False, skipped=False)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from edited_programs import examined
-from recorded import LINE, OTHER, modes, run, stack, variable
+from recorded import LINE, OTHER, found, loaded, modes, run, stack, variable
 from strategy_clinic.observer.events import (
     ExceptionRaised,
     Frame,
@@ -35,6 +35,13 @@ def test_an_optimizer_is_blamed_where_it_was_built_for_other_variables(tmp_path)
         slot = variable(4, maker=Owner.OPTIMIZER, location=stack(path, line))
         recording = run(count, weight, slot, RAISED, outcome=Outcome.RAISED)
         assert modes(recording) == [("fm10", blamed)]
+
+
+@pytest.mark.parametrize("path, words", [("m.h5", "as a `.keras` file"), ("m.keras", "")])
+def test_an_optimizer_that_was_loaded_from_hdf5_has_a_fix_of_its_own(path, words):
+    (finding,) = found(run(loaded(path=path, function="load"), RAISED, outcome=Outcome.RAISED))
+    assert finding.mode == "fm10" and words in finding.fix
+    assert bool(words) or "`.h5`" not in finding.fix
 
 
 TWICE = """\

@@ -363,6 +363,15 @@ def test_a_learning_rate_that_a_callback_has_lowered_since():
     assert modes(run(began, other, NEW_STEPS)) == []
 
 
+@pytest.mark.parametrize("again, expected", [(False, [("fm29", 7)]), (True, [])])
+def test_a_rate_that_the_whole_run_has_lowered_since(again, expected):
+    """A later phase takes a new optimizer on the same line in the run that was never stopped."""
+    lowered = replaced(before=state(learning_rate="0.001"))
+    phase = (replaced(continues=False),) if again else ()
+    whole = run(updated(trains=(1, 2), steps=0), *phase)
+    assert modes(run(lowered, NEW_STEPS, role=Role.RESTARTED, whole=whole)) == expected
+
+
 @pytest.mark.parametrize(
     "events",
     [

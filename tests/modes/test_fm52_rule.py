@@ -4,7 +4,7 @@ import textwrap
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, answering, modes, run, trained
+from recorded import LINE, OTHER, answering, modes, run, stack, trained
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.findings import Replace
 from strategy_clinic.examiner.recording import ProcessStacks, Role, ThreadStack
@@ -12,11 +12,14 @@ from strategy_clinic.examiner.report.text import exit_status
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.examiner.runs import plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.modes.fm52_empty_part import rule
 from strategy_clinic.observer.events import (
     BatchTaken,
     DatasetBatched,
     ExceptionRaised,
     GradientComputed,
+    Metric,
+    MetricsReported,
     Outcome,
     Part,
     PartUsed,
@@ -72,6 +75,38 @@ def test_a_program_that_divides_by_the_examples_of_a_part():
     assert "the program divides" in str(finding.message)
 
 
+def reporting(value, *events, devices=2):
+    reported = MetricsReported(LINE, (Metric("loss", value),), ())
+    return trained(0.9, TAKEN, *events, reported, devices=devices)
+
+
+@pytest.mark.parametrize(
+    "one, other, full, expected",
+    [
+        (0.5, NAN, 0.4, [("fm52", 7)]),
+        (NAN, NAN, 0.4, []),
+        (0.5, 0.6, 0.4, []),
+        (0.5, NAN, NAN, []),
+    ],
+    ids=["only on 2 devices", "on 1 device, too", "numbers", "in full batches, too"],
+)
+def test_what_fit_reports_of_a_part_without_examples(one, other, full, expected):
+    again = answering(Replace=replace(reporting(full), role=Role.CHANGED))
+    runs = Runs([reporting(other, BATCHED), reporting(one, BATCHED, devices=1)])
+    findings = diagnose(runs, again).findings
+    assert [(each.mode, each.line) for each in findings] == expected
+    assert all("divide_no_nan" in each.fix for each in findings)
+
+
+def test_predictions_have_a_fix_of_their_own(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("net.predict(x)\nnet.fit(x)\n")
+    for line, words in ((1, "call the model"), (2, "")):
+        assert words in rule.of_predictions.fix(run(), stack(path, line))
+    assert rule.of_predictions.fix(run(), stack(path, 2)) == ""
+
+
+# Near misses
 # Near misses
 
 

@@ -26,6 +26,7 @@ from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
     CallbackState,
     ExamplesTaken,
+    FileMoved,
     Held,
     OptimizerState,
     Outcome,
@@ -83,6 +84,36 @@ def test_a_callback_that_never_saves_is_noted(state, other, count):
     states = replace(BEGINS, path=state.get("path", "best.keras")), callback(**state)
     notes = diagnose(Runs([run(*states, *other)])).notes
     assert len([note for note in notes if "has saved nothing in 1 epochs" in str(note)]) == count
+
+
+FIRST = replace(BEGINS, steps=0), callback(best=0.4)
+SECOND = BEGINS, callback(best=0.9)
+
+
+@pytest.mark.parametrize(
+    "events, count",
+    [
+        ((*FIRST, *SECOND, SAVED), 1),
+        ((*FIRST, BEGINS, callback(best=0.3), SAVED), 0),
+        ((*FIRST, *SECOND), 0),
+        ((*FIRST, loaded(path="best.keras"), *SECOND, SAVED), 0),
+        ((*FIRST, variable(3, maker=Owner.LAYER), *SECOND, SAVED), 0),
+        ((*FIRST, FileMoved(LINE, "best.keras", "first.keras"), *SECOND, SAVED), 0),
+        ((*FIRST, replace(BEGINS, best=0.4), callback(best=0.4), SAVED), 0),
+    ],
+    ids=[
+        "worse",
+        "better",
+        "no file",
+        "a load",
+        "a new model",
+        "a renamed file",
+        "the same callback",
+    ],
+)
+def test_a_best_model_that_a_new_callback_replaces_is_noted(events, count):
+    notes = diagnose(Runs([run(*events)])).notes
+    assert len([note for note in notes if "begins without the best value" in str(note)]) == count
 
 
 # Programs that are started again

@@ -183,6 +183,29 @@ def test_runs_that_do_not_differ_at_first(update, fields):
 
 
 @pytest.mark.parametrize(
+    "nudged, expected",
+    [(OTHER, [("fm55", 4)]), (ONE, []), (None, [])],
+    ids=["same", "other", "none"],
+)
+def test_a_later_step_in_which_the_last_digits_change_nothing(nudged, expected):
+    one, other = steps(ONE, devices=1, number=2), steps(OTHER, number=2)
+
+    def answer(follow_up):
+        return nudged and steps(nudged, number=2)
+
+    assert judged(one, other, answer) == expected
+
+
+@pytest.mark.parametrize("part, words", [(Part.SCALAR_LOSS, "its share of the loss"), (None, "")])
+def test_the_fix_of_a_loss_that_keras_adds_up(part, words):
+    one, other = steps(ONE, devices=1), steps(OTHER)
+    used = (PartUsed(LINE, part),) if part else ()
+    other = replace(other, events=(*other.events, *used))
+    (finding,) = [each for each in diagnose(Runs([other, one])).findings if each.mode == "fm55"]
+    assert words in finding.fix and bool(words) == bool(finding.fix)
+
+
+@pytest.mark.parametrize(
     "part, replacement",
     [(Part.RANDOM_NUMBERS, "constant_numbers"), (Part.CLIPPING, "no_own_clipping")],
 )

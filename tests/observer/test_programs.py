@@ -1546,6 +1546,47 @@ def test_a_learning_rate_that_a_checkpoint_replaces_when_the_model_is_compiled(r
     )
 
 
+SHARES = """
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        net = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+        net.build()
+
+    def step(x):
+        context = tf.distribute.get_replica_context()
+        with tf.GradientTape() as tape:
+            values = net(x) - {shared}
+            loss = tf.reduce_sum(values) / tf.reduce_sum(values * values)
+        tape.gradient(loss, net.trainable_variables)
+
+    @tf.function
+    def train(x):
+        strategy.run(step, args=(x,))
+
+    data = tf.data.Dataset.from_tensors(tf.ones((4, 3)))
+    for x in strategy.experimental_distribute_dataset(data):
+        train(x)
+    """
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "shared, whole",
+    [
+        ("context.all_reduce('MEAN', tf.reduce_mean(x))", False),
+        ("context.all_gather(net(x), axis=0)[:2]", True),
+    ],
+    ids=["a number of all", "examples of all"],
+)
+def test_what_is_computed_of_a_replica_s_examples_is_its_own(run, shared, whole):
+    watched = run(SHARES.format(shared=shared), "--devices", "2")
+    (traced,) = watched.of(events.LossTraced)
+    sums = [each.whole for each in traced.operations if each.kind == "Sum"]
+    assert sums and {*sums} == {whole}, watched.error
+
+
 FITS_AND_PREDICTS = """
     import numpy as np
     import tensorflow as tf
