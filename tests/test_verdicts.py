@@ -7,6 +7,7 @@ import pytest
 from sessions import MODE
 from strategy_clinic import Setup, SilentFailure
 from strategy_clinic.base.errors import Unavailable, UserError
+from strategy_clinic.programs import error_text
 from strategy_clinic.programs import run as programs
 from strategy_clinic.programs.error_text import last_line
 from strategy_clinic.programs.run import Run
@@ -253,6 +254,14 @@ def test_of_an_object_that_a_checkpoint_quotes_its_path_is_told():
     where = "Unresolved object in checkpoint (root).optimizer._variables.2"
     text = f'{where}: attributes {{\n  name: "VARIABLE_VALUE"\n}}\nhas_checkpoint_values {{\n  value: true\n}}\n'
     assert last_line(AssertionError(text)) == where
+
+
+def test_the_useful_line_of_a_traceback_through_a_scope_is_its_end():
+    text = 'File "train.py", line 3, in main\n    with strategy.scope():\n{}IndexError: pop from empty list'
+    for between in ("", "         ^^^^^^^^^^^^^^^^^\n"):
+        assert error_text.useful_line(text.format(between)) == "IndexError: pop from empty list"
+    advice = "ValueError: not in the scope.\nwith strategy.scope():\n  model=_create_model()\n"
+    assert error_text.useful_line(advice) == "ValueError: not in the scope."
 
 
 def test_the_useful_line_names_no_device():

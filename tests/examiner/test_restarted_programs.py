@@ -293,7 +293,7 @@ def test_an_iterator_that_goes_on_after_a_save_gives_other_examples(iterators, m
     saves = [SavedAgain("ck", 2 * place, made) for place, made in enumerate(iterators, 1)]
     found_messages, notes = found(restarted(*saves, entries=(7.0,)))
     assert len(found_messages) == messages
-    told = "the examples of an iterator that goes on after a save"
+    told = "which a restart begins anew, while the whole run reads on after a save"
     assert notes[-1:] == [] if messages else notes[-1].endswith(told)
 
 
@@ -340,6 +340,25 @@ def test_a_fit_that_makes_all_steps_once_more_is_told_with_its_line(tmp_path):
     (note,) = [each for each in found(again)[1] if "loaded" in each]
     assert "after that at line 1: begin with the saved epoch" in note
     assert "`initial_epoch=`" in note
+
+
+def test_a_loop_that_makes_all_steps_once_more_is_told_with_its_header(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "def step(x):\n    adam.apply(x)\nfor epoch in range(9):\n    for x in data:\n        step(x)\n"
+    )
+    killed = run(START, WEIGHT, updated(), replace(SAVE, optimizers=(state(steps=4),)))
+    again = restarted(steps=12, entries=(7.0,))
+    events = [
+        replace(each, location=stack(path, 2, 5)) if each == updated() else each
+        for each in again.events
+    ]
+    (note,) = [
+        each
+        for each in found(replace(again, events=tuple(events), before=killed))[1]
+        if "loaded" in each
+    ]
+    assert "after that at line 3)" in note
 
 
 def test_a_program_that_cannot_be_started_again():

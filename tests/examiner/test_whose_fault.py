@@ -248,7 +248,7 @@ def test_what_is_left_without_random_numbers_after_the_first_step(end, found, st
     diagnosis = diagnose(Runs([other, one], [first_divergence(one, other)]), again, rules)
     is_known = found or [DIVERGES] if step == 1 else found
     assert [each.mode for each in diagnosis.findings] == is_known
-    assert bool(is_known) != any("may be rounding" in note for note in diagnosis.notes)
+    assert bool(is_known) != any("as small as rounding makes" in note for note in diagnosis.notes)
 
 
 def test_several_of_these_are_replaced_together():

@@ -177,8 +177,8 @@ def test_another_rate_is_noted():
     (loads,) = notes(*kept, slower)
     (compiles,) = notes(replaced(learning_rate="0.01"), NEW_STEPS)
     for note, line in ((loads, 20), (compiles, 7)):
-        assert "Adam had trained to step 3 are trained on by a new optimizer" in note
-        assert f"(line {line})" in note and note.endswith("its moments are lost (fm29)")
+        assert "trains on what Adam has trained to step 3, without its moments" in note
+        assert f"(line {line})" in note and note.endswith("the optimizer that there is (fm29)")
     assert not notes(*kept, replace(slower, optimizer=state(kind="SGD", trains=(2,), steps=0)))
     assert not notes(replaced(learning_rate="0.01", continues=False), NEW_STEPS)
 

@@ -342,6 +342,16 @@ def loop_around(frame: Frame) -> Loop | None:
     return min((each for each in loops if spans(each, frame.line)), key=height, default=None)
 
 
+def outermost_loop(stack: Stack) -> Stack:
+    """Returns the header of the outermost loop from which a line is reached; the same lines if there is none."""
+    for i, frame in reversed([*enumerate(stack)]):
+        loops = [node for node in nodes_in_scope(frame) if isinstance(node, Loop)]
+        around = [each for each in loops if spans(each, frame.line)]
+        if around:
+            return (frame._replace(line=max(around, key=height).lineno), *stack[i:])
+    return stack
+
+
 def from_definer(stack: Stack) -> Stack:
     """Returns the frames from the one on that has not defined the function of the one before: it was called there."""
     while len(stack) > 1 and function_at(stack[1]) in functions_around(stack[0])[:-1]:

@@ -60,6 +60,7 @@ from .blame import (
     name_of,
     nodes_of_file,
     nodes_under,
+    outermost_loop,
     with_keyword,
 )
 from .divergence import distance, repeats_again, tolerance
@@ -77,7 +78,9 @@ RESTART = "restart"
 SAME_RATE = 1e-6  # relative
 LONGEST_MESSAGE = 200
 LONGEST_VALUE = 60
-AMID_DATA = Text("the examples of an iterator that goes on after a save")
+AMID_DATA = Text(
+    "the iterator over the data, which a restart begins anew, while the whole run reads on after a save"
+)
 GENERATOR, OF_NUMPY = re.compile(r"generator \d+ of numpy.random"), "generators of numpy.random"
 WHOLE_FILES = (
     "Write each save to a new name, and give it its own name with os.replace when it is complete; CheckpointManager does so, "
@@ -574,6 +577,7 @@ def steps_once_more(run: Recording, whole: Recording) -> list[str | Location]:
         return []
     line = line_of_update(run)
     in_fit = any("fit" in called_at(frame) for frame in line[:1])
+    line = line if in_fit else outermost_loop(line)
     return [
         f" (it has loaded what was saved {at_steps(steps_loaded(run))}, and makes all steps of a whole run after that at ",
         line_of(line, "a line of a library"),

@@ -273,7 +273,9 @@ def verdict(chosen: Sequence[Suspect], divergence: Divergence) -> Finding | Note
 
 def small(left: Divergence, expected: Sequence[Suspect]) -> Note:
     parts = " and ".join(each.words for each in expected)
-    return Note(f"{left}; but {parts} the first step agrees, and the rest may be rounding")
+    return Note(
+        f"{left}; {parts} the first step agrees, and later differences are as small as rounding makes"
+    )
 
 
 def unsettled(divergence: Divergence, expected: Sequence[Suspect]) -> Finding:

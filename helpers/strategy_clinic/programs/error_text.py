@@ -17,7 +17,7 @@ ON_NEXT_LINE = re.compile(r"\n\s*(?=array\(|\[\.\.\.\])")
 OF_REPLICAS = re.compile(r"PerReplica:\{\n(?:(?!PerReplica:).)*?\n\s*\}", re.DOTALL)
 # After what happened, some messages list arguments, objects, values, nodes of a graph, or the code that is meant.
 APPENDIX = re.compile(
-    r"\n\s*\n\s*(?:Call a|A)rguments received by|\n\s*with strategy\.scope\(\):\n|\n\s*From merging shape "
+    r"\n\s*\n\s*(?:Call a|A)rguments received by|\n\s*with strategy\.scope\(\):\n\s*model|\n\s*From merging shape "
     r"| Provided weights: \["
 )
 # What TensorFlow says of functions that it has ended since another one has failed.

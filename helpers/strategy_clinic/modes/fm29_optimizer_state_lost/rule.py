@@ -165,10 +165,10 @@ def copied_to(recording: Recording, update: GradientsApplied) -> set[int]:
 def note_of(old: OptimizerState, made_at: Stack) -> Note:
     return Note(
         Text(
-            f"weights that {old.kind} had trained to step {old.steps} are trained on by a new optimizer with another learning "
-            "rate (",
+            "a new optimizer with another learning rate (",
             Location(made_at),
-            "): if this training is to go on, set the rate of the one before, since its moments are lost (fm29)",
+            f") trains on what {old.kind} has trained to step {old.steps}, without its moments, as for fine-tuning; to go on "
+            "with that training, set the rate of the optimizer that there is (fm29)",
         )
     )
 
