@@ -445,6 +445,25 @@ tf.distribute.get_strategy().num_replicas_in_sync)
         'net.compile(loss="mse", optimizer=adam)  # here\n',
         'net.compile(loss="mse", optimizer=type(adam).from_config(adam.get_config()))\n',
     ),
+    "a mean of which another mean is taken": (
+        "fm37",
+        "def step(x):\n    return tf.reduce_mean(f(x))  # here\n"
+        'def train(x):\n    return s.reduce("MEAN", s.run(step, args=(x,)), axis=None)\n',
+        "def step(x):\n    return tf.reduce_mean(f(x)) / tf.distribute.get_strategy().num_replicas_in_sync\n"
+        'def train(x):\n    return s.reduce("SUM", s.run(step, args=(x,)), axis=None)\n',
+    ),
+    "a count of a range in another function": (
+        "fm77",
+        "def data(n):\n    return d.shuffle(9, seed=n)  # here\nfor n, e in enumerate(range(done, 9)):\n    fit(data(n))\n",
+        "def data(n):\n    return d.shuffle(9, seed=n)\nfor n, e in enumerate(range(done, 9), done):\n    fit(data(n))\n",
+    ),
+    "a variable with an aggregation": (
+        "fm66",
+        "class L(Layer):\n    def build(self, s):\n"
+        "        self.m = tf.Variable(0.0, trainable=False, aggregation=tf.VariableAggregation.MEAN)  # here\n",
+        "class L(Layer):\n    def build(self, s):\n        self.m = self.add_weight(shape=(), initializer="
+        'tf.keras.initializers.Constant(0.0), trainable=False, aggregation="mean")\n',
+    ),
     "what a function fits becomes trainable": (
         "fm10",
         "def stage(net):\n    net.fit(data)\nnet = make(base)\nbase.trainable = True  # here\nstage(net)\n",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import MEANS, SUMS, Source, repairs
-from ...examiner.repair_sums import REPLICAS, divided_by_all
+from ...examiner.repair_sums import REPLICAS, divided_by_all, is_mean
 
 FACTOR = "output_gradients"  # of a tape
 SHARES = "compute_average_loss", "scale_regularization_loss"
@@ -25,8 +25,10 @@ def divide_by_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]
         if size:
             average = f"tf.nn.compute_average_loss({argument}, global_batch_size={size})"
             yield [source.replace(call, average)]
-        yield [source.replace(call, share(source, call))]
-        yield [divided_by_all(source, call)]
+        added = sums_for_means(source, statement)
+        for edits in ([*added], []) if added else ([],):
+            yield [source.replace(call, share(source, call)), *edits]
+        yield [divided_by_all(source, call), *added]
     for call in penalties(source, statement):
         yield [source.replace(call, f"tf.nn.scale_regularization_loss({source.code(call)})")]
     for call in loss_calls(source, statement):
@@ -48,6 +50,16 @@ def divide_by_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]
     if isinstance(value, ast.Name | ast.Attribute) and name_of(value) in MEANS:
         mean = source.code(value)
         yield [source.replace(value, f"lambda *x, **axes: {mean}(*x, **axes) / {REPLICAS}")]
+
+
+def sums_for_means(source: Source, statement: ast.stmt) -> list[Edit]:
+    """Returns the edits that add up what the function of a statement returns on the replicas, where its mean is taken."""
+    name = getattr(source.function(statement), "name", "")
+    given = [each for each in source.calls("run") if each.args and name_of(each.args[0]) == name]
+    callers = dict.fromkeys(source.function(each) for each in given if name)
+    reduced = [each for caller in callers for each in source.calls("reduce", caller)]
+    means = [word for each in reduced for word in source.of(ast.expr, each) if is_mean(word)]
+    return [source.replace(each, source.code(each).replace("MEAN", "SUM")) for each in means]
 
 
 def whole_losses(source: Source, statement: ast.stmt) -> list[ast.expr]:

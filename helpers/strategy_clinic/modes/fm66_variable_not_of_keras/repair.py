@@ -7,7 +7,7 @@ from ...examiner.blame import keyword
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
-KEPT = "name", "trainable", "dtype"
+KEPT = "name", "trainable", "dtype", "aggregation"
 FIRST = "shape=tf.convert_to_tensor({0}).shape, initializer=lambda *_, **__: {0}"
 CONSTANT = "shape=(), initializer=tf.keras.initializers.Constant({0})"
 
@@ -36,5 +36,14 @@ def is_false(value: ast.expr | None) -> bool:
 
 def added(source: Source, call: ast.Call) -> str:
     form = CONSTANT if isinstance(call.args[0], ast.Constant) else FIRST
-    given = [form.format(source.code(call.args[0])), *map(source.code, call.keywords)]
+    given = [
+        form.format(source.code(call.args[0])),
+        *map(of_keras, map(source.code, call.keywords)),
+    ]
     return f"self.add_weight({', '.join(given)})"
+
+
+def of_keras(argument: str) -> str:
+    """Returns an argument of a variable of TensorFlow as Keras 3 names it: an aggregation by a word."""
+    name, _, value = argument.partition("=")
+    return f'{name}="{value.rpartition(".")[2].lower()}"' if name == "aggregation" else argument

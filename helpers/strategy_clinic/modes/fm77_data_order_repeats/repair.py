@@ -15,6 +15,8 @@ def count_on(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for part in headers(source, statement) if statement else ():
         yield from from_first(source, part)
         yield from counted_on(source, part)
+        yield from begun_with(source, part)
+    yield from counted_on(source, source.tree)
     yield from of_generators(source)
     for counted in source.calls("range"):
         yield from from_first(source, counted)
@@ -40,11 +42,15 @@ def from_first(source: Source, part: ast.AST) -> Iterator[Sequence[Edit]]:
 
 
 def counted_on(source: Source, part: ast.AST) -> Iterator[Sequence[Edit]]:
-    """Yields a count of a range that begins as the range does, and 0 as the epoch with which `fit` begins."""
+    """Yields a count of a range that begins as the range does."""
     for counted in source.calls("enumerate", part):
         match counted:
             case ast.Call(args=[ast.Call(func=ast.Name(id="range"), args=[first, _])]):
                 yield [source.add_argument(counted, source.code(first))]
+
+
+def begun_with(source: Source, part: ast.AST) -> Iterator[Sequence[Edit]]:
+    """Yields the epoch with which `fit` begins in place of a 0 that its data are given."""
     for word in source.of(ast.keyword, part):
         for number in source.of(ast.Constant, part) if word.arg == "initial_epoch" else ():
             is_verbose = getattr(source.parents[number], "arg", "") == "verbose"
