@@ -29,6 +29,7 @@ from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
     GradientComputed,
+    LearningRateWritten,
     ModelAnswered,
     NothingTrained,
     OldValueSaved,
@@ -367,6 +368,35 @@ def test_a_count_that_makes_no_difference_or_cannot_be_told(again):
 def test_nothing_is_asked_of_what_cannot_be_missed(before):
     diagnosis, asked = diagnosed(second(1.0, before), answering())
     assert (diagnosis.findings, asked) == ([], [])
+
+
+# A program that goes on, and begins with the first epoch again
+
+
+@pytest.mark.parametrize(
+    "rates, text, first, expected",
+    [
+        ((0.4, 0.2), "model.fit(x)", True, [("fm05", 1)]),
+        ((0.2, 0.1), "model.fit(x)", True, []),
+        ((0.4, 0.2), "opt.learning_rate = f(n)", True, []),
+        ((0.4, 0.2), "model.fit(x)", False, []),
+        ((), "model.fit(x)", True, []),
+    ],
+    ids=["the first", "the next", "by the program", "after the first update", "none"],
+)
+def test_fit_sets_the_rates_of_the_first_epochs_again(tmp_path, rates, text, first, expected):
+    path = tmp_path / "train.py"
+    path.write_text(text)
+
+    def fitted(*values, save=None):
+        written = [LearningRateWritten(stack(path, 1), 6, value) for value in values]
+        events = [*written[:1], updated(), *written[1:]] if first else [updated(), *written]
+        return [*events, saved(optimizers=(state(steps=16),))]
+
+    whole, killed = run(*fitted(0.4, 0.2, 0.1)), run(*fitted(0.4), role=Role.STOPPED)
+    again = [loaded(), *fitted(*rates)]
+    restart = {"role": Role.RESTARTED, "before": killed, "whole": whole, "moment": Moment.AFTER}
+    assert modes(run(*again, **restart)) == expected
 
 
 # A program that goes on, and counts from the beginning again

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from ...examiner.after_restart import Key, kept_values, named
-from ...examiner.blame import from_contents, same_statement, statement_at
+from ...examiner.blame import called_at, from_contents, same_statement, statement_at
 from ...examiner.divergence import Divergence, distance, effect_of, tolerance
 from ...examiner.findings import (
     BeginWith,
@@ -37,6 +37,7 @@ from ...observer.events import (
     Frame,
     GradientComputed,
     GradientsApplied,
+    LearningRateWritten,
     Loaded,
     ModelAnswered,
     NothingTrained,
@@ -235,6 +236,9 @@ def is_used_as_made(recording: Recording, kept: VariablesKept) -> bool:
     return bool(numbers & read) and not numbers & recording.written and len(loads) == 1
 
 
+WITH_EPOCH = "save the number of the epoch, too, and begin with it: `initial_epoch=` of `fit`"
+
+
 @rule_of_runs("fm05", explains_divergence=False)
 def counted_anew(runs: Runs) -> Iterator[Finding]:
     """Checks whether a program that goes on counts from the beginning, and so replaces a numbered file by a later state.
@@ -250,9 +254,33 @@ def counted_anew(runs: Runs) -> Iterator[Finding]:
             if done and usual and steps == usual + done and save.location:
                 message = f"it goes on after {done} steps and counts from the beginning again: {save.path}"
                 message += f" was saved after {usual} steps, and is replaced after {steps}"
-                fix = "save the number of the epoch, too, and begin with it: `initial_epoch=` of `fit`"
-                yield finding_of_restart(run, save.location, message, fix, mode="fm05")
+                yield finding_of_restart(run, save.location, message, WITH_EPOCH, mode="fm05")
                 break
+
+
+@rule_of_runs("fm05", explains_divergence=False)
+def scheduled_anew(runs: Runs) -> Iterator[Finding]:
+    """Checks whether `fit` sets the learning rates of the first epochs again, after a restart that goes on after them."""
+    for run, whole in resumed(runs.recordings):
+        stopped, save, _ = last_saved(run)
+        done, rates, usual = len(scheduled(stopped, save)), scheduled(run), scheduled(whole)
+        expected = usual[done:][:1]
+        if done and rates and expected and rates == usual[: len(rates)] and rates[0] != expected[0]:
+            message = (
+                f"it goes on after {done} epochs, and sets the learning rate of the first one again: {rates[0]:.4g} instead of "
+                f"{expected[0]:.4g}"
+            )
+            line = run.of(LearningRateWritten)[0].location
+            yield finding_of_restart(run, line, message, WITH_EPOCH, mode="fm05")
+
+
+def scheduled(run: Recording, until: Saved | None = None) -> list[float]:
+    """Returns the learning rates that `fit` itself sets, if it sets one before the first update."""
+    written = run.of(LearningRateWritten, until=until)
+    updates = run.of(GradientsApplied)
+    is_first = bool(written and updates) and run.is_before(written[0], updates[0])
+    by_fit = [any("fit" in called_at(frame) for frame in each.location[:1]) for each in written]
+    return [each.value for each in written] if is_first and all(by_fit) else []
 
 
 def is_beside(path: str, other: str) -> bool:
