@@ -253,6 +253,7 @@ def test_what_is_told_early_needs_no_restart():
 
 def test_every_rule_is_of_the_mode_in_whose_folder_it_is():
     from strategy_clinic.examiner.rule import (
+        Advice,
         Blame,
         Reclassification,
         Rule,
@@ -260,7 +261,7 @@ def test_every_rule_is_of_the_mode_in_whose_folder_it_is():
     )
     from strategy_clinic.examiner.suspects import Suspect
 
-    kinds = Rule | Blame | Reclassification | Suspect
+    kinds = Advice | Rule | Blame | Reclassification | Suspect
     for module in rule_modules():
         mode = module.__name__.split(".")[-2].split("_")[0]
         things = vars(module).values()
@@ -274,5 +275,6 @@ def test_the_rules_of_all_modes_are_loaded():
     from strategy_clinic.base.files import PACKAGE
 
     rules = mode_rules()
-    modes = {each.mode for each in [*rules.rules, *rules.suspects]} | set(rules.blame)
+    modes = {each.mode for each in [*rules.rules, *rules.suspects]}
+    modes |= rules.blame.keys() | rules.advice.keys()
     assert modes == {path.parent.name.split("_")[0] for path in PACKAGE.glob("modes/*/rule.py")}
