@@ -134,6 +134,21 @@ class ReplicaTest(testing.TestCase):
         data = tf.data.Dataset.from_tensor_slices((sparse, ONES[:4])).batch(4)
         self.assert_built_and_trained(data, None, lambda: keras.Input((4,), sparse=True), dense)
 
+    def test_generator_loses_batches_of_whole_numbers(self):
+        class Rows(keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.dense = dense()
+
+            def call(self, x):
+                return self.dense(tf.gather(tf.ones((8, 2)), x))
+
+        with self.two.scope():
+            model = Rows()
+            model.compile("sgd", "mse")
+        model.fit(np.arange(4), ONES[:4], batch_size=4, verbose=0)
+        self.assertEqual(int(model.optimizer.iterations.numpy()), 1)
+
     def assert_built_and_trained(self, x, y, *stack):
         model = self.compiled(self.two, *stack)
         model.fit(x, y, batch_size=None if y is None else 4, verbose=0)
