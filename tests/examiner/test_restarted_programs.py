@@ -327,17 +327,23 @@ def test_steps_that_are_all_made_once_more_are_told():
     assert told in note(12, at_first, later) and told not in note(12, later)
 
 
-def test_a_fit_that_makes_all_steps_once_more_is_told_with_its_line(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text("model.fit(data, epochs=9)\n")
+def note_on_all_steps(path, *lines):
+    """The note on a restart that makes all steps of a whole run on these lines, after what it has loaded."""
     killed = run(START, WEIGHT, updated(), replace(SAVE, optimizers=(state(steps=4),)))
     again = restarted(steps=12, entries=(7.0,))
     events = [
-        replace(each, location=stack(path, 1)) if each == updated() else each
+        replace(each, location=stack(path, *lines)) if each == updated() else each
         for each in again.events
     ]
     again = replace(again, events=tuple(events), before=killed)
     (note,) = [each for each in found(again)[1] if "loaded" in each]
+    return note
+
+
+def test_a_fit_that_makes_all_steps_once_more_is_told_with_its_line(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("model.fit(data, epochs=9)\n")
+    note = note_on_all_steps(path, 1)
     assert "after that at line 1: begin with the saved epoch" in note
     assert "`initial_epoch=`" in note
 
@@ -347,18 +353,7 @@ def test_a_loop_that_makes_all_steps_once_more_is_told_with_its_header(tmp_path)
     path.write_text(
         "def step(x):\n    adam.apply(x)\nfor epoch in range(9):\n    for x in data:\n        step(x)\n"
     )
-    killed = run(START, WEIGHT, updated(), replace(SAVE, optimizers=(state(steps=4),)))
-    again = restarted(steps=12, entries=(7.0,))
-    events = [
-        replace(each, location=stack(path, 2, 5)) if each == updated() else each
-        for each in again.events
-    ]
-    (note,) = [
-        each
-        for each in found(replace(again, events=tuple(events), before=killed))[1]
-        if "loaded" in each
-    ]
-    assert "after that at line 3)" in note
+    assert "after that at line 3)" in note_on_all_steps(path, 2, 5)
 
 
 def test_a_program_that_cannot_be_started_again():

@@ -20,6 +20,7 @@ Node = TypeVar("Node", bound=ast.stmt)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Assignment = ast.Assign | ast.AugAssign
 Loop = ast.For | ast.While
+LOOPS_OF_KERAS = "fit", "evaluate", "predict"
 # Functions whose first argument is the path of a file.
 FILE_FUNCTIONS = "restore", "read", "load_weights", "save_weights", "load_model", "save", "load"
 GRADIENTS = {"gradient", "minimize"}
@@ -261,6 +262,11 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((word.value for word in call.keywords if word.arg == name), None)
 
 
+def first_argument(call: ast.Call, name: str) -> ast.expr | None:
+    """Returns the first argument of a call, which may be given by this name."""
+    return call.args[0] if call.args else keyword(call, name)
+
+
 def with_keyword(stack: Stack, *names: str) -> Stack:
     """Returns the innermost line that gives an argument by one of these names, with its callers; the stack if none does."""
     for i, frame in enumerate(stack):
@@ -338,17 +344,19 @@ def from_loop(stack: Stack) -> Stack:
 
 def loop_around(frame: Frame) -> Loop | None:
     """Returns the smallest loop in the function of a line that the line belongs to."""
+    return min(loops_around(frame), key=height, default=None)
+
+
+def loops_around(frame: Frame) -> list[Loop]:
     loops = [node for node in nodes_in_scope(frame) if isinstance(node, Loop)]
-    return min((each for each in loops if spans(each, frame.line)), key=height, default=None)
+    return [each for each in loops if spans(each, frame.line)]
 
 
 def outermost_loop(stack: Stack) -> Stack:
     """Returns the header of the outermost loop from which a line is reached; the same lines if there is none."""
     for i, frame in reversed([*enumerate(stack)]):
-        loops = [node for node in nodes_in_scope(frame) if isinstance(node, Loop)]
-        around = [each for each in loops if spans(each, frame.line)]
-        if around:
-            return (frame._replace(line=max(around, key=height).lineno), *stack[i:])
+        if loops := loops_around(frame):
+            return (frame._replace(line=max(loops, key=height).lineno), *stack[i:])
     return stack
 
 

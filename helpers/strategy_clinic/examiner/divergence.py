@@ -107,6 +107,16 @@ def sensitive_points(one: Recording, other: Recording) -> frozenset[Point]:
     return frozenset(points)
 
 
+def points_of_rounding(
+    run: Recording, replaced: Collection[Replacement] = (), without: Recording | None = None
+) -> Generator[FollowUp, Recording | None, frozenset[Point] | None]:
+    """Returns where a run, or that without the replaced parts, changes with the last digits of the weights; None: unknown."""
+    nudged = yield nudged_run(run, replaced)
+    if nudged is None or not nudged.finished:
+        return None
+    return sensitive_points(without or run, nudged)
+
+
 def divergences_of(one: Recording, other: Recording) -> Iterator[tuple[Point, Divergence]]:
     """Yields how far each trained variable is apart after each step, in the order in which they were made."""
     others = stages(other)

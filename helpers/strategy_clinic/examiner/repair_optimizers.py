@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from .blame import keyword
+from .blame import first_argument
 from .edits import Edit
 from .repair import Source, names
 
@@ -55,7 +55,7 @@ def trained_by(source: Source, optimizer: str) -> list[tuple[str, str]]:
         if len(given) in (1, 2) and of_one_name(source, call.func, optimizer):
             found += weights_of(source, given[-1])
     for call in source.calls("compile"):
-        chosen = call.args[0] if call.args else keyword(call, "optimizer")
+        chosen = first_argument(call, "optimizer")
         if chosen is not None and source.code(chosen) == optimizer:
             found += [(each, TRAINED) for each in names(call.func)]
     return list(dict.fromkeys(found))

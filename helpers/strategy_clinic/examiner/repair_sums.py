@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .blame import name_of
 from .edits import Edit
@@ -80,6 +80,11 @@ def returned(source: Source, function: ast.FunctionDef) -> Iterator[ast.expr]:
         if source.function(each) is function:
             values = getattr(each.value, "elts", getattr(each.value, "values", [each.value]))
             yield from filter(None, values)
+
+
+def words_for_mean(source: Source, reductions: Iterable[ast.Call]) -> list[ast.expr]:
+    """Returns the words by which calls of `reduce` take the mean."""
+    return [each for call in reductions for each in source.of(ast.expr, call) if is_mean(each)]
 
 
 def is_mean(node: ast.expr) -> bool:

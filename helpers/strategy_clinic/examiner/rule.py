@@ -218,9 +218,7 @@ def blames(mode: str) -> Callable[[Callable[[Recording, Stack], Stack]], Blame]:
     return lambda choose: Blame(mode, choose)
 
 
-def advises(
-    mode: str,
-) -> Callable[[Callable[[Recording, Stack], str]], Advice]:
+def advises(mode: str) -> Callable[[Callable[[Recording, Stack], str]], Advice]:
     """Makes an Advice of a function from the frames to blame for an exception to the fix."""
     return lambda fix: Advice(mode, fix)
 

@@ -19,8 +19,7 @@ from .divergence import (
     divergences_of,
     first_divergence,
     is_finite,
-    nudged_run,
-    sensitive_points,
+    points_of_rounding,
     tolerance,
 )
 from .findings import (
@@ -57,11 +56,10 @@ def settle_divergence(divergence: Divergence, suspects: Sequence[Suspect]) -> St
     if reason := reason_of_other_training(one, other):
         yield Note(reason)
         return
-    nudged = yield nudged_run(other)
-    if nudged is None or not nudged.finished:
+    ignored = yield from points_of_rounding(other)
+    if ignored is None:
         yield Note(f"{divergence}; that is none of the modes by itself")
         return
-    ignored = sensitive_points(other, nudged)
     stable = first_divergence(one, other, ignored)
     if stable is None:
         words = f"{divergence}; so it does if only the last digits of the weights differ"
@@ -161,11 +159,8 @@ def is_sensitive(
     """Tells whether what is left without these parts is as large if only the last digits of the weights change then."""
     if left is divergence:
         return False
-    nudged = yield nudged_run(divergence.other, parts_of(expected))
-    if nudged is None or not nudged.finished:
-        return False
-    sensitive = sensitive_points(left.other, nudged)
-    return first_divergence(left.one, left.other, {*ignored, *sensitive}) is None
+    found = yield from points_of_rounding(divergence.other, parts_of(expected), left.other)
+    return found is not None and first_divergence(left.one, left.other, {*ignored, *found}) is None
 
 
 def is_late_and_small(left: Divergence, ignored: Collection[Point]) -> bool:

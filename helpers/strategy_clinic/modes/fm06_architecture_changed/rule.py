@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...examiner.blame import (
+    LOOPS_OF_KERAS,
     assigned_value,
     called_at,
     code_at,
@@ -40,7 +41,6 @@ BY_ORDER = (
     "give each layer a `name=`, if the file is read by names; or load without `by_name` and `skip_mismatch`, by the order of the "
     "layers"
 )
-LOOPS = {"fit", "evaluate", "predict"}
 LITERALS = ast.Constant, ast.Dict, ast.List
 
 
@@ -96,7 +96,7 @@ def of_another_value(
     recording: Recording, mode: str, raised: ExceptionRaised, stack: Stack
 ) -> str | None:
     """Tells a value of another shape that comes up while a model runs, and no file was read, from one of a file."""
-    is_loop = any(LOOPS & {*called_at(frame)} for frame in stack[:1])
+    is_loop = any({*LOOPS_OF_KERAS} & {*called_at(frame)} for frame in stack[:1])
     runs_model = is_loop or any(e.location[:1] == stack[:1] for e in recording.of(ModelCalled))
     read = [*recording.of(Loaded), *recording.of(CheckpointRestored)]
     return None if runs_model and not read else mode

@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from ...examiner.blame import keyword
+from ...examiner.blame import first_argument, keyword
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
@@ -23,7 +23,7 @@ def ask_for_latest(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from in_other_folder(source, statement)
     for name in (*RESTORES, "latest_checkpoint"):
         for call in source.calls(name, statement):
-            path = call.args[0] if call.args else keyword(call, "save_path")
+            path = first_argument(call, "save_path")
             if path is not None and (isinstance(path, ast.Constant) or name not in RESTORES):
                 asked = call if name not in RESTORES else path
                 for folder in sorted(folders(source, statement), key=unlike(source.code(path))):
@@ -34,7 +34,7 @@ def in_other_folder(source: Source, statement: ast.stmt) -> Iterator[Sequence[Ed
     """Yields the folder in which the finding tells a checkpoint: one in what is asked for, or that of a prefix."""
     told = TOLD.search(source.said)
     for call in source.calls("latest_checkpoint", statement):
-        path = call.args[0] if call.args else keyword(call, "checkpoint_dir")
+        path = first_argument(call, "checkpoint_dir")
         if path is None or told is None:
             return
         asked, folder = told["asked"], posixpath.dirname(told["there"])
@@ -49,7 +49,7 @@ def folders(source: Source, statement: ast.stmt) -> list[str]:
     """Returns the folders, as code, into which the file saves: that of a path for `save`, or a manager's directory."""
     found = []
     for call in source.calls("save"):
-        path = call.args[0] if call.args else keyword(call, "file_prefix")
+        path = first_argument(call, "file_prefix")
         found.append((path, folder_of(source, path) if path else ""))
     for call in source.calls("CheckpointManager"):
         directory = call.args[1] if len(call.args) > 1 else keyword(call, "directory")

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword, name_of
+from ...examiner.blame import first_argument, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, names, repairs
 
@@ -14,7 +14,7 @@ COMPILE = "{0}.compile_from_config({0}.get_compile_config())"
 def new_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.simple_statement(line)
     for call in source.calls("compile", statement) if statement else []:
-        chosen = call.args[0] if call.args else keyword(call, "optimizer")
+        chosen = first_argument(call, "optimizer")
         if isinstance(chosen, ast.Name):
             fresh = f"type({chosen.id}).from_config({chosen.id}.get_config())"
             yield [source.replace(chosen, fresh)]

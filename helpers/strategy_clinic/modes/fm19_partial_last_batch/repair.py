@@ -8,11 +8,11 @@ from ...examiner.blame import keyword
 from ...examiner.edits import Edit
 from ...examiner.repair import MEANS, Source, parameters, repairs
 from ...examiner.repair_sums import (
-    is_mean,
     means_of_all,
     ratios_of_all,
     returned,
     run_by_replicas,
+    words_for_mean,
 )
 
 EACH = "tf.reduce_mean(tf.reshape({0}, [tf.shape({0})[0], -1]), axis=1)"  # one value an example
@@ -41,7 +41,7 @@ def values_of_examples(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 def reduced_over_examples(source: Source, caller: ast.AST) -> Iterator[Sequence[Edit]]:
     """Yields what the replicas return to a function that takes the mean of it: values, sums and sizes, or what all have."""
     calls = source.calls("reduce", caller)
-    kinds = [each for call in calls for each in source.of(ast.expr, call) if is_mean(each)]
+    kinds = words_for_mean(source, calls)
     axes = [axis for each in calls if (axis := keyword(each, "axis"))]
     for function in run_by_replicas(source, caller) if kinds else ():
         values = [*returned(source, function)]

@@ -4,10 +4,10 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword, name_of
+from ...examiner.blame import first_argument, keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import MEANS, SUMS, Source, repairs
-from ...examiner.repair_sums import REPLICAS, divided_by_all, is_mean
+from ...examiner.repair_sums import REPLICAS, divided_by_all, words_for_mean
 
 FACTOR = "output_gradients"  # of a tape
 SHARES = "compute_average_loss", "scale_regularization_loss"
@@ -26,7 +26,7 @@ def divide_by_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]
             average = f"tf.nn.compute_average_loss({argument}, global_batch_size={size})"
             yield [source.replace(call, average)]
         added = sums_for_means(source, statement)
-        for edits in ([*added], []) if added else ([],):
+        for edits in (added, []):
             yield [source.replace(call, share(source, call)), *edits]
         yield [divided_by_all(source, call), *added]
     for call in penalties(source, statement):
@@ -58,7 +58,7 @@ def sums_for_means(source: Source, statement: ast.stmt) -> list[Edit]:
     given = [each for each in source.calls("run") if each.args and name_of(each.args[0]) == name]
     callers = dict.fromkeys(source.function(each) for each in given if name)
     reduced = [each for caller in callers for each in source.calls("reduce", caller)]
-    means = [word for each in reduced for word in source.of(ast.expr, each) if is_mean(word)]
+    means = words_for_mean(source, reduced)
     return [source.replace(each, source.code(each).replace("MEAN", "SUM")) for each in means]
 
 
@@ -98,7 +98,7 @@ def share(source: Source, call: ast.Call) -> str:
 def global_batch_size(source: Source) -> str:
     """Returns the size of the batches if the file makes them in one place, by a number or a name of the module."""
     calls = source.calls("batch")
-    sizes = [call.args[0] if call.args else keyword(call, "batch_size") for call in calls]
+    sizes = [first_argument(call, "batch_size") for call in calls]
     if len(sizes) != 1:
         return ""
     is_number = isinstance(sizes[0], ast.Constant) and isinstance(sizes[0].value, int)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
-from ...examiner.repair_sums import is_mean
+from ...examiner.repair_sums import words_for_mean
 
 
 @repairs("fm39", keeps_training=True)
@@ -15,7 +15,7 @@ def reduce_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     if statement is None:
         return
     reductions = source.calls("reduce", statement)
-    means = [each for call in reductions for each in source.of(ast.expr, call) if is_mean(each)]
+    means = words_for_mean(source, reductions)
     if means:
         yield [source.replace(each, '"SUM"') for each in means]
     taken: list[tuple[ast.expr, str, str]] = [

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword
+from ...examiner.blame import first_argument, keyword
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
@@ -12,7 +12,7 @@ def repeat(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.simple_statement(line)
     here = source.calls("fit", statement) if statement else []
     for call in here or source.calls("fit"):
-        data = call.args[0] if call.args else keyword(call, "x")
+        data = first_argument(call, "x")
         if data and keyword(call, "steps_per_epoch"):
             yield [source.replace(data, f"{source.code(data)}.repeat()")]
             made = source.assignment(source.code(data), source.function(call))

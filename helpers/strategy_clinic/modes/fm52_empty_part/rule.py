@@ -1,6 +1,7 @@
 """Checks fm52: on several devices weights or reports turn NaN, or oneDNN fails, and not without a smaller last batch."""
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ...examiner.blame import called_at
@@ -61,11 +62,7 @@ def failure_of_onednn(run: Recording, failed: Recording, raised: ExceptionRaised
 
 @rule_of_runs("fm52")
 def empty_part(runs: Runs) -> Steps:
-    finite = [each for each in runs.whole if each.finished and is_finite(each)]
-    for other in runs.whole:
-        fewer = [each for each in finite if each.replicas < other.replicas]
-        if not fewer or is_finite(other):
-            continue
+    for one, other in worse_on_more(runs, is_finite, lambda each: not is_finite(each)):
         full = yield FollowUp(other, FULL_BATCHES, "without a smaller last batch")
         if full is not None and full.finished and full.trained and is_finite(full):
             of_keras = normalizes(other)
@@ -74,7 +71,7 @@ def empty_part(runs: Runs) -> Steps:
                 if of_keras
                 else "the program divides by the number of its examples"
             )
-            devices = fewer[0].devices, other.devices
+            devices = one.devices, other.devices
             found = compared("fm52", devices, batch_line(other), message)
             yield replace(found, by_framework=of_keras)
             return
@@ -83,22 +80,33 @@ def empty_part(runs: Runs) -> Steps:
 @rule_of_runs("fm52")
 def nothing_to_average(runs: Runs) -> Steps:
     """Checks for what `fit` reports, where the weights stay numbers: no gradient comes from a part without examples."""
-    numbers = [each for each in runs.whole if each.finished and reports_numbers(each)]
-    for other in [each for each in runs.whole if each.finished and is_finite(each)]:
-        fewer = [each for each in numbers if each.replicas < other.replicas]
-        reported = [each for each in other.of(MetricsReported) if not are_numbers(each)]
-        if not fewer or not reported:
-            continue
+    for one, other in worse_on_more(runs, reports_numbers, reports_nan):
         full = yield FollowUp(other, FULL_BATCHES, "without a smaller last batch")
         if full is not None and full.finished and reports_numbers(full):
             message = (
                 "`fit` reports nan: a replica gets no example of the last batch, and the program divides by the number of its "
                 "examples, which is 0"
             )
-            devices = fewer[0].devices, other.devices
+            devices = one.devices, other.devices
             found = compared("fm52", devices, batch_line(other), message)
             yield replace(found, fix=NO_NAN)
             return
+
+
+def worse_on_more(
+    runs: Runs, is_right: Callable[[Recording], bool], is_wrong: Callable[[Recording], bool]
+) -> Iterator[tuple[Recording, Recording]]:
+    """Yields the runs that are wrong, each after one on fewer replicas that is right."""
+    right = [each for each in runs.whole if each.finished and is_right(each)]
+    for other in filter(is_wrong, runs.whole):
+        fewer = [each for each in right if each.replicas < other.replicas]
+        yield from [(one, other) for one in fewer[:1]]
+
+
+def reports_nan(recording: Recording) -> bool:
+    """Tells whether a run reports what is no number, and its weights are numbers."""
+    is_trained = recording.finished and is_finite(recording)
+    return is_trained and not all(map(are_numbers, recording.of(MetricsReported)))
 
 
 def reports_numbers(recording: Recording) -> bool:

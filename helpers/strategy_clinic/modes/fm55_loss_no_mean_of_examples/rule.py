@@ -10,9 +10,8 @@ from ...examiner.divergence import (
     both_replaced,
     depends_on_mean,
     first_divergence,
-    nudged_run,
     optimizer_ratio,
-    sensitive_points,
+    points_of_rounding,
     update_ratio,
 )
 from ...examiner.findings import Replace, counted
@@ -182,11 +181,8 @@ def differs_early(one: Recording, other: Recording) -> Answers[int]:
 
 def is_sensitive(divergence: Divergence) -> Answers[bool]:
     """Tells whether the runs agree but for what changes with the last digits of the weights, or nobody knows."""
-    nudged = yield nudged_run(divergence.other)
-    if nudged is None or not nudged.finished:
-        return True
-    sensitive = sensitive_points(divergence.other, nudged)
-    return first_divergence(divergence.one, divergence.other, sensitive) is None
+    found = yield from points_of_rounding(divergence.other)
+    return found is None or first_divergence(divergence.one, divergence.other, found) is None
 
 
 # The line to blame

@@ -3,21 +3,20 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword
+from ...examiner.blame import LOOPS_OF_KERAS, first_argument
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
 FIRST = "tf.nest.map_structure(lambda each: tf.TensorSpec((None, *each.shape[1:]), each.dtype), next({0}))"
 DATASET = f"tf.data.Dataset.from_generator(lambda: {{0}}, output_signature={FIRST})"
-LOOPS = ("fit", "evaluate", "predict")
 
 
 @repairs("fm64")
 def from_generator(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.simple_statement(line)
-    for name in LOOPS if statement else ():
+    for name in LOOPS_OF_KERAS if statement else ():
         for call in source.calls(name, statement):
-            data = call.args[0] if call.args else keyword(call, "x")
+            data = first_argument(call, "x")
             if isinstance(data, ast.Name):
                 made = source.assignment(data.id, source.function(call))
                 data = made.value if made else data
