@@ -1484,6 +1484,12 @@ BY_SENTENCE = {
         f'        if m.name == "loss":\n            m.update_state(loss * {REPLICAS})\n'
         "        else:\n            m.update_state(y, p)\n",
     ),
+    "what Keras leaves frozen": (
+        "fm10",
+        "`trainable` was True already",
+        "def fine_tune(base):\n    base.trainable = True  # here\n",
+        "def fine_tune(base):\n    base.trainable = False\n    base.trainable = True\n",
+    ),
     "a folder in the one that is asked for": (
         "fm08",
         ABSENT.format("out", "out/run/ckpt-1"),

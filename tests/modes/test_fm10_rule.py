@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 from edited_programs import examined
-from recorded import LINE, OTHER, found, loaded, modes, run, stack, variable
+from recorded import LINE, MINE, OTHER, found, loaded, modes, run, stack, variable
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.modes.fm10_variable_unknown_to_optimizer import repair
 from strategy_clinic.observer.events import (
     ExceptionRaised,
     Frame,
@@ -72,6 +75,25 @@ def test_what_became_trainable_is_blamed_where_it_did(tmp_path):
     assert modes(run(TrainableLeftOut(stack(path, 3), (1,)))) == [("fm10", 2)]
     assert modes(run(TrainableLeftOut(LINE, (1,)))) == [("fm10", 7)]
     assert modes(run(TrainableLeftOut((), (1,)))) == []
+
+
+def test_what_no_step_trains_is_blamed_where_it_became_trainable(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("base.trainable = True\nbase.trainable = True\nstep(x)\n")
+    left = TrainableLeftOut(stack(path, 2), (1, 2), is_unfreezing=True)
+    (finding,) = diagnose(Runs([run(MINE, left)])).findings
+    assert (finding.mode, finding.line) == ("fm10", 2)
+    assert str(finding.message).startswith("no step trains v1 and 1 more")
+    assert finding.fix.startswith("make the traced step")
+
+
+def test_what_keras_leaves_frozen_is_its_fault(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("net.compile('sgd')\nbase.trainable = True\nnet.fit(x)\n")
+    left = TrainableLeftOut(stack(path, 2), (1,), is_ignored=True)
+    (finding,) = diagnose(Runs([run(MINE, left)])).findings
+    assert (finding.line, finding.by_framework) == (2, True)
+    assert repair.IGNORED in str(finding.message)
 
 
 @pytest.mark.parametrize("line, blamed", [("pass", 5), ("net.compile(adam)", 3)])

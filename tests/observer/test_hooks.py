@@ -593,6 +593,21 @@ def keras_cases(package):
         given = arguments(gradients, weights)
         return Case(getattr(optimizer, name), given, told(events.GradientsApplied, "gradients"))
 
+    def unfrozen(t):
+        """A layer that becomes trainable after another one was trained."""
+        one, other = t.new_compiled(package), t.new_model(package)
+        one.fit(NUMBERS, TARGETS, verbose=0)
+        other.trainable = False
+
+        def set_trainable():
+            other.trainable = True
+
+        return Case(
+            set_trainable,
+            {},
+            lambda o, _: {*o.variables.numbers_of(other.weights)} <= {*o.unfrozen.found},
+        )
+
     def with_file(name, path, event, *fields):
         return lambda t: Case(
             getattr(t.models[package], name), {"filepath": path(t)}, told(event, *fields)
@@ -616,6 +631,7 @@ def keras_cases(package):
             )
             for name in ("trainable_variables", "variables", "weights")
         },
+        "Layer.__setattr__": unfrozen,
         "Layer.__new__": lambda t: Case(
             t.packages[package].layers.Dense,
             {"units": 2},

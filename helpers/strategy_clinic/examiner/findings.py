@@ -153,6 +153,11 @@ class OtherLaterSeeds:
 
 
 @dataclass(frozen=True)
+class OtherHashes:
+    """Strings have other hashes, as in each process for which nobody sets PYTHONHASHSEED."""
+
+
+@dataclass(frozen=True)
 class ShowMeans:
     """Means over replicas that are computed in graphs are reported, too (--tell)."""
 
@@ -185,6 +190,7 @@ Change = (
     | BeginWith
     | OtherSeed
     | OtherLaterSeeds
+    | OtherHashes
     | ShowMeans
     | Replace
 )

@@ -44,7 +44,8 @@ NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?|\
 ANY_NUMBER = re.compile(rf"{NUMBER.pattern}|\d+")
 FEWEST_DIGITS = 3  # of a number that is compared
 # Words beside a number that is a time or a speed, which depends on the machine.
-LOGGED = re.compile(r"[IWEF]\d{4} \d\d:\d\d:")  # how messages of TensorFlow's own log begin
+# How messages of TensorFlow's own log begin.
+LOGGED = re.compile(r"[IWEF]\d{4} \d\d:\d\d:|WARNING: All log messages before absl")
 TIME = re.compile(
     r"\b(time|took|takes|elapsed|duration|speed|throughput|seconds?|secs?|ms|s|per)\b|/s",
     re.IGNORECASE,

@@ -545,9 +545,13 @@ class PartUsed(LocatedEvent):
 
 @dataclass(frozen=True)
 class TrainableLeftOut(LocatedEvent):
-    """`fit` has not trained variables that are trainable."""
+    """`fit` has not trained variables that are trainable, or no step has."""
 
     numbers: tuple[int, ...]
+    is_unfreezing: bool = False  # the line made them trainable, after other steps
+    is_ignored: bool = (
+        False  # the line was to make them trainable, and Keras has left them as they were
+    )
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ from .replacements import Replacements
 from .restarts import Restarts
 from .tracing import Tracing
 from .training import Training
+from .unfrozen import Unfrozen
 from .unused_loads import UnusedLoads
 from .variables import Variables
 
@@ -82,6 +83,7 @@ class Observer:
         )
         self.models = KerasModels(self.context, self.variables)
         self.copies = Copies(self.context, self.variables, self.models.made_at)
+        self.unfrozen = Unfrozen(self.context, self.variables, self.optimizers, self.models.made_at)
         self.tracing = Tracing(self.context)
         self.processes = Processes(self.context, self.exception_raised, self.end)
         self.frozen_values = FrozenValues(self.context)
@@ -174,6 +176,7 @@ class Observer:
         self.model_settings.watch_keras(package, keras)
         self.checkpoints.watch_keras(package, keras)
         self.optimizers.watch_keras(keras)
+        self.unfrozen.watch_keras(keras)
         self.replacements.watch_keras(package, keras)
 
     # The end
@@ -207,6 +210,7 @@ class Observer:
         look(self.counts.report)
         look(self.examples.report)
         if outcome is Outcome.FINISHED:
+            look(self.unfrozen.report)
             look(self.unused_loads.report_unused)
             look(self.model_settings.report)
         ended = Ended(

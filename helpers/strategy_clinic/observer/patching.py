@@ -192,6 +192,27 @@ class Patches:
         getter = as_plain(read, plain.fget)
         self.replace(definer, name, property(getter, plain.fset, plain.fdel, plain.__doc__))
 
+    def wrap_assignment(
+        self,
+        owner: Any,
+        name: str,
+        before: Callable[[Any, Any], None],
+        after: Callable[[Any, Any], None],
+    ) -> None:
+        """Reports that an attribute of this name is set; the handlers get the object and the value."""
+        definer = defining_class(owner, "__setattr__")
+        plain, guard = vars(definer)["__setattr__"], self.guard
+
+        def assign(instance: Any, attribute: str, value: Any) -> None:
+            is_reported = attribute == name
+            if is_reported:
+                guard(before, instance, value)
+            plain(instance, attribute, value)
+            if is_reported:
+                guard(after, instance, value)
+
+        self.replace(definer, "__setattr__", as_plain(assign, plain))
+
     def wrap_new(self, kind: Any, after: Callable[[Any], None]) -> None:
         """Reports new objects of a class whose `__init__` its library inspects: Keras 3 reads a layer's arguments there."""
         plain = kind.__new__

@@ -25,6 +25,7 @@ from ..findings import (
     GiveValue,
     Location,
     OnDevices,
+    OtherHashes,
     OtherLaterSeeds,
     OtherSeed,
     Replace,
@@ -51,7 +52,7 @@ from .inside import MOST_STEPS, USUAL_DEVICES, USUAL_STEPS, InsideSandbox, aroun
 from .program_spec import ProgramSpec
 from .progress import FindingKnown, Reporter, RunEnded, RunStarted, ignore
 from .refused import held_children, require_no_refusal
-from .sandbox import Sandbox
+from .sandbox import HASH_SEED, Sandbox
 from .side_by_side import RunBeside, most_beside, runs_beside
 
 USUAL_COUNTS = (1, 2)
@@ -332,7 +333,9 @@ class Plan:
         words = f"on {counted(first.devices, 'device')} (started again after it had ended)"
         run = self.run_again(first, Role.AGAIN, stored=left, words=words)
         if run.finished:
-            self.again.append(replace(run, before=ended, whole=first))
+            again = replace(run, before=ended, whole=first)
+            self.left[again] = left
+            self.again.append(again)
 
     def follow_up(self, follow_up: FollowUp) -> Recording:
         """Makes a run that a rule asks for; raises KeyboardInterrupt if it was stopped."""
@@ -348,10 +351,12 @@ class Plan:
 
     @contextmanager
     def environment_of(self, change: Change) -> Iterator[None]:
-        """Makes a run with oneDNN, if a change asks for it."""
+        """Makes a run with oneDNN, or with other hashes, if a change asks for it."""
         added = self.sandbox.added
         if isinstance(change, Replace) and change.onednn:
             self.sandbox.added = {}
+        if isinstance(change, OtherHashes):
+            self.sandbox.added = {**added, HASH_SEED: "1"}
         try:
             yield
         finally:
@@ -513,6 +518,8 @@ def options_of(change: Change) -> tuple[str, ...]:
             return ("--seed", str(SEED + 1))
         case OtherLaterSeeds():
             return ("--reseed",)
+        case OtherHashes():
+            return ()  # a variable of the environment asks for them
         case ShowMeans():
             return ("--tell",)
         case Replace(replacements, keras):

@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 OFF, ON = ("0", "false"), ("1", "true")  # for TensorFlow
 LEGACY = "TF_USE_LEGACY_KERAS"
+HASH_SEED = "PYTHONHASHSEED"  # which a forked process cannot choose
 # Runs whose counts are in no report.
 UNREPORTED = Role.REPEATED, Role.CHANGED, Role.STOPPED, Role.AGAIN
 
@@ -131,7 +132,9 @@ class Sandbox:
         events = self.shared / f"events-{self.processes}.jsonl"
         environment = {**self.environment(), **(more or {})}
         folder, server = str(self.folder), self.program.fork_server
-        if self.first.events:
+        if HASH_SEED in self.added:
+            server = None
+        elif self.first.events:
             server = server or self.first.server(environment)
         else:
             self.first.begin(events, environment, processors() > 1)
@@ -243,7 +246,7 @@ class Sandbox:
         if self.program.keras:
             given[LEGACY] = "1" if self.program.keras == 2 else "0"
         usual = ENVIRONMENT | {
-            "PYTHONHASHSEED": "0",
+            HASH_SEED: "0",
             "MPLBACKEND": "Agg",
             "TF_CPP_MIN_LOG_LEVEL": "2",
         }

@@ -47,7 +47,8 @@ session = clinic.open("fm05", strategy, devices, save_format, keras)
 # ## The program
 #
 # The training lowers a temperature, by which the inputs are divided. Only the model is saved. An epoch counter and the variables
-# of a custom loss are lost in the same way.
+# of a custom loss are lost in the same way. So are the numbers of words that follow from the order of a `set`, which is another
+# one in each process: number `sorted(set(words))`, or save the numbers.
 
 # %% tags=["broken"]
 # broken.py

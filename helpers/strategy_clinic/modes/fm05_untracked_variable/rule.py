@@ -18,6 +18,7 @@ from ...examiner.findings import (
     ResetVariable,
     Text,
 )
+from ...examiner.hash_order import answers_otherwise
 from ...examiner.history import loads_of, steps_at_end
 from ...examiner.printed import NUMBER, is_comparable, program_files
 from ...examiner.recording import Recording
@@ -57,6 +58,10 @@ from ...observer.events import (
 )
 
 Made = tuple[Stack, str, tuple[int | None, ...]]  # where a variable is made, its name and its shape
+NUMBERED = (
+    "give each word its number in an order that every process has, such as `sorted(set(words))`, or save the numbers beside the "
+    "weights"
+)
 SAVE_ARRAY = "save its value in the same file, and assign it where the others are assigned"
 MOST_TRIED = 3  # variables of a recording, with which it is run again
 
@@ -311,6 +316,16 @@ def numbered_like(recording: Recording, save: Saved) -> list[str]:
     pattern = re.sub(r"\d+", "#", save.path)
     paths = [other.path for other in recording.of(Saved)]
     return [path for path in dict.fromkeys(paths) if re.sub(r"\d+", "#", path) == pattern]
+
+
+@rule("fm05", explains_divergence=False, after_end=True)
+def numbered_by_hashes(run: Recording) -> Steps:
+    """Checks whether what is loaded gets other numbers for the same words than those that it was trained with."""
+    line = yield from answers_otherwise(run)
+    if line:
+        message = "it depends on the hashes of strings, which differ in each process: what is loaded answers otherwise there"
+        proof = "with other hashes, the same file and the same inputs give other answers"
+        yield replace(observed("fm05", run, line, message, proof), fix=NUMBERED)
 
 
 @rule_of_runs("fm05", explains_divergence=False)

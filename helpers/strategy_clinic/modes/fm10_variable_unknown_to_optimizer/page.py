@@ -6,6 +6,7 @@
 # | `ValueError: Unknown variable: <Variable path=…>. This optimizer can only be called for the variables it was originally built with. …` | `fit` and `apply_gradients` | 3 |
 # | `KeyError: The optimizer cannot recognize variable dense/kernel:0. This usually means you are trying to call the optimizer to update different parts of the model separately. …` | `fit` and `apply_gradients` | 2 |
 # | no message: the unfrozen layers keep their weights | `fit` after `trainable = True`, without `compile` | 2, 3 |
+# | no message: `base.trainable = True` unfreezes nothing | each training, where its layers were frozen one by one | 3 |
 #
 # The optimizer gets a variable that was not trainable, or did not exist, in its first step. If the model is not compiled again,
 # nothing raises and the unfrozen layers do not train.
@@ -77,6 +78,9 @@ session = clinic.open("fm10", strategy, devices, save_format, keras)
 # base.trainable = False
 # model.compile(optimizer, loss="mse")
 # ```
+#
+# Keras 3 on TensorFlow ignores `base.trainable = True` if it is True already: layers that were frozen one by one stay frozen. Set
+# it to False first. This is a bug, which is not reported yet: `upstream/trainable_set_again.md` is a report.
 #
 # A step may update fewer variables than the optimizer knows. Do not pass `model.variables`: they include moving means and the
 # state of random generators.
@@ -172,6 +176,19 @@ session.table([*SETUPS, alone.but(keras=session.setup.other_keras)])
 
 # %% tags=["solution"]
 # solution.py
+
+# %% tags=["tests"]
+# Tests what `trainable = True` unfreezes where each layer was frozen by itself.
+import tensorflow as tf
+
+base = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+for layer in base.layers:
+    layer.trainable = False
+base.trainable = True
+assert bool(base.trainable_weights) == (session.setup.keras == 2)
+base.trainable = False
+base.trainable = True
+assert base.trainable_weights
 
 # %% [markdown]
 # ## Read next

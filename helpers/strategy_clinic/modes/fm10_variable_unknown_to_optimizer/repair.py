@@ -7,6 +7,7 @@ from ...examiner.blame import first_argument, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, names, repairs
 
+IGNORED = "was True already"  # in the sentence of a finding
 COMPILE = "{0}.compile_from_config({0}.get_compile_config())"
 
 
@@ -25,6 +26,8 @@ def new_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 def compiled_again(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     """Yields a compilation below a statement that makes something trainable, or above one that fits a model."""
     is_set = isinstance(statement, ast.Assign) and name_of(statement.targets[0]) == "trainable"
+    if isinstance(statement, ast.Assign) and is_set and IGNORED in source.said:
+        yield [source.insert_before(statement, f"{source.code(statement.targets[0])} = False")]
     put = source.insert_after if is_set else source.insert_before
     fitted = [
         call.func.value for call in source.calls("fit") if isinstance(call.func, ast.Attribute)

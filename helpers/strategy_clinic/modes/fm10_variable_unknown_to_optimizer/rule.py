@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ...examiner import blame
 from ...examiner.findings import Finding
@@ -21,22 +22,33 @@ IN_KERAS_FILE = (
     "save the model as a `.keras` file: Keras 3 loads the optimizer of an `.h5` file without the variables that it trains; after "
     "the load of an `.h5` file compile again, which makes an optimizer without moments"
 )
+TRAIN_ALL = (
+    "make the traced step, and the list of the weights that it trains, anew after this line, and build the optimizer with all "
+    "weights before the first step"
+)
+SET_AGAIN = (
+    "set it to False before, and to True then, or set it for each layer inside: Keras is wrong here"
+)
 
 
 @rule("fm10", explains_divergence=False)
 def left_out(recording: Recording) -> Iterator[Finding]:
-    """Checks for trainable variables that `fit` has not trained: its graph was made before."""
-    for left in recording.of(TrainableLeftOut):
-        if left.location:
-            name, count = recording.name_of(left.numbers[0]), len(left.numbers)
-            others = f" and {count - 1} more" if count > 1 else ""
-            message = (
-                f"`fit` does not train {name}{others}, which became trainable after the model was compiled: "
-                "compile it again"
-            )
-            proof = "its optimizer got no gradients of them"
-            yield observed("fm10", recording, from_unfreezing(left.location), message, proof)
-            return
+    """Checks for trainable variables that no step has trained: its graph, or its list of weights, was made before."""
+    for left in [each for each in recording.of(TrainableLeftOut) if each.location][:1]:
+        name, count = recording.name_of(left.numbers[0]), len(left.numbers)
+        what, line, fix = name + (f" and {count - 1} more" if count > 1 else ""), left.location, ""
+        proof = "its optimizer got no gradients of them"
+        message = f"no step trains {what}, which became trainable here"
+        if left.is_unfreezing:
+            fix = TRAIN_ALL
+        elif left.is_ignored:
+            message = f"this leaves {what} frozen: `trainable` was True already, and Keras 3 sets it in no layer inside then"
+            proof, fix = "they were not trainable at the end", SET_AGAIN
+        else:
+            line = from_unfreezing(left.location)
+            message = f"`fit` does not train {what}, which became trainable after the model was compiled: compile it again"
+        found = observed("fm10", recording, line, message, proof)
+        yield replace(found, fix=fix, by_framework=left.is_ignored)
 
 
 @blames("fm10")
