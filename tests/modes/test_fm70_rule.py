@@ -3,8 +3,10 @@
 import edited_programs
 import pytest
 from recorded import LINE, OTHER, loaded, modes, run, strategy, updated, variable, written
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.modes.fm70_function_keeps_first_model.rule import traced_function
-from strategy_clinic.observer.events import Frame, Owner, StepsCounted
+from strategy_clinic.observer.events import Frame, Owner, PythonValueFrozen, StepsCounted
 
 MODEL, OPTIMIZER = LINE, (Frame("/program/train.py", 9, "main"),)
 FIRST = variable(1), variable(4, location=OPTIMIZER, maker=Owner.OPTIMIZER)
@@ -47,7 +49,58 @@ def test_near_misses(events):
     assert judged(*events) == []
 
 
+def test_an_optimizer_in_whose_place_another_is_put():
+    frozen = PythonValueFrozen(LINE, "optimizer", "step", "Adam", "SGD", is_optimizer=True)
+    (finding,) = diagnose(Runs([run(strategy(), frozen)])).findings
+    assert (finding.mode, finding.location.frames) == ("fm70", LINE)
+    assert "the first optimizer, Adam: SGD that is made later takes no step" in str(finding.message)
+    assert finding.fix.startswith("make the `tf.function` anew for each optimizer")
+    assert judged(*LATER, counted(), frozen) == [("fm70", 20)]
+
+
 # In real processes
+
+OPTIMIZERS = """
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+x = tf.ones((8, 1))
+
+
+class Trainer:
+    def __init__(self):
+        self.optimizer = tf.keras.optimizers.Adam(0.1)
+        self.optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def step(self):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(x) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+trainer = Trainer()
+for rate in (0.5, 0.25):
+    trainer.step()
+    {line}
+    trainer.step()
+"""
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    "line, lines",
+    [
+        ("trainer.optimizer = tf.keras.optimizers.SGD(rate)", [14]),
+        ("trainer.optimizer.learning_rate.assign(rate)", []),
+        ("trainer = Trainer()", []),
+    ],
+)
+def test_optimizers_of_one_step(tmp_path, line, lines):
+    examination = edited_programs.examined(tmp_path, OPTIMIZERS.format(line=line))
+    assert [each.line for each in examination.findings if each.mode == "fm70"] == lines
+
 
 FOLDS = """
 import tensorflow as tf

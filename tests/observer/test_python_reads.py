@@ -117,6 +117,55 @@ def test_values_are_looked_up_again():
     assert read.lookup() is UNKNOWN
 
 
+class Optimizer:
+    """As one of Keras, which keeps what computes its rate."""
+
+    def __init__(self, rate=None):
+        self._learning_rate = rate
+
+    def apply_gradients(self, pairs): ...
+
+
+class Schedule:
+    def __init__(self):
+        self.factor = 0.5
+
+    def __call__(self, step):
+        return self.factor * step
+
+
+def test_which_optimizer_a_name_has():
+    trainer = Settings()
+    trainer.optimizer = first = Optimizer()
+
+    def step(x):
+        trainer.optimizer.apply_gradients(x)
+        return trainer.optimizer.variables
+
+    read = reads_of(step, lambda path: path == __file__).numbers[0]
+    assert (read.name, str(read.lookup())) == ("trainer.optimizer", "Optimizer")
+    before = read.lookup()
+    assert before == read.lookup()
+    trainer.optimizer = Optimizer()
+    assert before != read.lookup()
+    trainer.optimizer = first
+    assert before == read.lookup()
+    trainer.optimizer = 0.5
+    assert read.lookup() is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "made, expected", [(lambda: rate, "rate"), (Schedule(), "self.factor"), (0.5, None)]
+)
+def test_what_computes_the_rate_of_an_optimizer_is_read(made, expected):
+    optimizer = Optimizer(made)
+
+    def step(x):
+        optimizer.apply_gradients(x)
+
+    assert names(step) == [*filter(None, [expected, "optimizer"])][::-1]
+
+
 def test_the_length_of_a_list_is_a_number():
     seen, other = [], 2.0
 

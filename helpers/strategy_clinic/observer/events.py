@@ -500,12 +500,13 @@ class FunctionRetraced(LocatedEvent):
 
 @dataclass(frozen=True)
 class PythonValueFrozen(LocatedEvent):
-    """A graph was used again after the program had changed a number that the function read in the trace, on this line."""
+    """A graph was used again after the program had changed what the function read in the trace, on this line."""
 
     name: str  # as the function reads it, such as self.beta
     function: str
-    traced: str  # the value in the graph
+    traced: str  # the number in the graph, or the class of the optimizer
     now: str
+    is_optimizer: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Observes what a trace has frozen: numbers of Python that change afterwards, and random numbers that are drawn once."""
+"""Observes what a trace has frozen: numbers and optimizers that change afterwards, and random numbers that are drawn once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Any
 from .context import Context
 from .events import CounterFrozen, Frame, PythonValueFrozen, RandomNumberFrozen, Stack
 from .patching import Call
-from .python_reads import UNKNOWN, NumberRead, RandomDraw, Reads, each_generator, reads_of, state_of
+from .python_reads import (
+    UNKNOWN,
+    Held,
+    NumberRead,
+    RandomDraw,
+    Reads,
+    each_generator,
+    reads_of,
+    state_of,
+)
 
 # Methods of a dataset that trace their function at once, and call its graph for each element.
 TRACE_AT_ONCE = "map", "flat_map", "interleave", "filter", "scan"
@@ -109,8 +118,9 @@ class FrozenValues:
             if traced is UNKNOWN:
                 traced = next(each for each in known.traced[i] if each is not UNKNOWN)
             frame = read.frame
+            values, is_optimizer = (str(traced), str(value)), isinstance(value, Held)
             event = PythonValueFrozen(
-                self.stack(frame), read.name, frame.function, str(traced), str(value)
+                self.stack(frame), read.name, frame.function, *values, is_optimizer
             )
             self.context.emit(event)
 

@@ -1,4 +1,4 @@
-"""Finds what a function reads of Python when it is traced: numbers, and random generators.
+"""Finds what a function reads of Python when it is traced: numbers, which optimizers, and random generators.
 
 It reads source code and the attributes that objects have; it runs no code of the program.
 """
@@ -34,8 +34,19 @@ Lookup = Callable[[], Any]  # the present value, or UNKNOWN
 
 
 @dataclass(frozen=True)
+class Held:
+    """Which optimizer a name has. The optimizer itself may be gone."""
+
+    kind: str
+    identity: int
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+@dataclass(frozen=True)
 class NumberRead:
-    """A number that is not a constant of the source, where it is read, and how to look it up again."""
+    """A number that is not a constant of the source, or an optimizer: where it is read, and how to look it up again."""
 
     frame: Frame
     name: str  # as it is read, such as self.beta
@@ -144,6 +155,13 @@ class Walk:
         loss = attributes_of(model).get("loss")
         self.follow(loss)
         self.add(getattr(type(loss), "call", None), loss)
+        self.follow_rate(attributes_of(model).get("optimizer"))
+
+    def follow_rate(self, optimizer: Any) -> None:
+        """Adds the function, or the schedule, that computes a learning rate."""
+        rate = attributes_of(optimizer).get("_learning_rate")
+        self.follow(rate)
+        self.add(inherited(type(rate), "__call__"), rate)
 
     def add(self, function: Any, owner: Any, arguments: Arguments = NOTHING) -> None:
         function = without_wrappers(getattr(function, "python_function", function))
@@ -212,6 +230,8 @@ class FunctionWalk:
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
             loaded = isinstance(node.ctx, ast.Load)
             value, lookup = self.resolve(node) if loaded else (UNKNOWN, None)
+            if isinstance(node, ast.Attribute):
+                self.read_optimizer(node.value)
             if value is not UNKNOWN and lookup is not None:
                 self.found(node, value, lookup, first)
                 return
@@ -240,6 +260,13 @@ class FunctionWalk:
         if name in MAKES_VARIABLES:  # their first values are meant to be drawn once
             del self.walk.reads.draws[draws:]
 
+    def read_optimizer(self, node: ast.expr) -> None:
+        """Adds the optimizer of which a function takes an attribute, such as a method."""
+        value, lookup = self.resolve(node)
+        if held_by(value) is not UNKNOWN and lookup is not None:
+            self.walk.follow_rate(value)
+            self.add_number(node, lambda: held_by(lookup()))
+
     def read_length(self, node: ast.Call, first: bool) -> None:
         """Adds the length of a list, which may grow, as a number."""
         for argument in node.args:
@@ -267,11 +294,14 @@ class FunctionWalk:
 
     def found(self, node: ast.AST, value: Any, lookup: Lookup, first: bool) -> None:
         if is_number(value):
-            if len(self.walk.reads.numbers) < MOST_READS:
-                read = NumberRead(self.frame(node), ast.unparse(node), lookup, first)
-                self.walk.reads.numbers.append(read)
+            self.add_number(node, lookup, first)
         else:
             self.walk.follow(value)
+
+    def add_number(self, node: ast.AST, lookup: Lookup, first: bool = False) -> None:
+        if len(self.walk.reads.numbers) < MOST_READS:
+            read = NumberRead(self.frame(node), ast.unparse(node), lookup, first)
+            self.walk.reads.numbers.append(read)
 
     def frame(self, node: Any) -> Frame:
         return Frame(self.path, node.lineno, self.function.__name__)
@@ -463,6 +493,13 @@ def is_number(value: Any) -> bool:
         return True
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, (numpy.number, numpy.bool_))
+
+
+def held_by(value: Any) -> Any:
+    """Returns which optimizer this is; UNKNOWN if it is none."""
+    kind = type(value)
+    is_one = inherited(kind, "apply_gradients") is not UNKNOWN
+    return Held(kind.__name__, id(value)) if is_one else UNKNOWN
 
 
 def is_bound(value: Any) -> bool:

@@ -406,8 +406,10 @@ class Replacements:
         """Gives all copies the value of the first."""
         first, *others = copies_of(call.owner)
         with outside_graphs():
+            value = first.numpy()
             for other in others:
-                other.assign(first.numpy())
+                if other.shape.is_compatible_with(value.shape):
+                    other.assign(value)
 
 
 def is_drawing(name: str) -> bool:

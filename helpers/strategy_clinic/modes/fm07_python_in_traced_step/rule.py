@@ -41,7 +41,7 @@ FROM_STEP = (
 
 @rule("fm07")
 def value_frozen(recording: Recording) -> Iterator[Finding]:
-    for frozen in recording.of(PythonValueFrozen):
+    for frozen in [each for each in recording.of(PythonValueFrozen) if not each.is_optimizer]:
         message = (
             f"{frozen.name} was {frozen.traced} when this was traced, and stays so in the graph"
         )

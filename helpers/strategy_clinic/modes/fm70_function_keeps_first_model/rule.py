@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...examiner.blame import (
     called_at,
@@ -18,15 +19,25 @@ from ...observer.events import (
     Frame,
     GradientsApplied,
     Owner,
+    PythonValueFrozen,
     Stack,
     StepsCounted,
     VariableMade,
     VariableWritten,
 )
 
+FOR_OPTIMIZERS = (
+    "make the `tf.function` anew for each optimizer, or keep the optimizer and change its settings, as with "
+    "`learning_rate.assign`"
+)
+
 
 @rule("fm70", explains_divergence=False)
 def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
+    yield from first_models(run)
+
+
+def first_models(run: Recording) -> Iterator[Finding]:
     """Checks for a model and an optimizer that were made again, at the same lines, and of which neither is used to train.
 
     What is loaded, or written by the program, may be made for that alone: one of several later ones has to be neither.
@@ -55,6 +66,19 @@ def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
                 line_of(weights[0].location, "a line of Keras"),
             )
             return
+
+
+@rule("fm70", explains_divergence=False)
+def only_the_first_optimizer(run: Recording) -> Iterator[Finding]:
+    """Checks for an optimizer in whose place another was put, while a graph goes on with the first."""
+    frozen = [each for each in run.of(PythonValueFrozen) if each.is_optimizer]
+    if frozen and not [*first_models(run)]:
+        first, kinds = frozen[0], (frozen[0].traced, frozen[0].now)
+        later = "another one" if kinds[0] == kinds[1] else f"{kinds[1]} that is made later"
+        message = f"the traced step keeps the first {first.name}, {kinds[0]}: {later} takes no step"
+        proof = "the program has put another in its place, and the same graph ran again"
+        found = observed("fm70", run, traced_function(first.location), message, proof)
+        yield replace(found, fix=FOR_OPTIMIZERS)
 
 
 def again(
