@@ -63,7 +63,10 @@ CLUSTERS = {
     "multi_worker": "MultiWorkerMirroredStrategy",
     "parameter_server": "ParameterServerStrategy",
 }
-NOT_DISTRIBUTED = "it makes no strategy with several replicas, so there are no devices to compare"
+NOT_DISTRIBUTED = (
+    "it makes no strategy with several replicas, so there are no devices to compare; whether its loss, its data and its model are "
+    "the right ones is not looked for"
+)
 WELL = (Outcome.FINISHED, Outcome.STOPPED)
 ONEDNN = (
     "TF_ENABLE_ONEDNN_OPTS"  # an environment variable that TensorFlow reads when it is imported
