@@ -650,6 +650,50 @@ def iterator_deletion_waits(devices: int, seed: int) -> Values:
     return ends_of_epochs(devices, seed, True)
 
 
+# What is trained
+
+
+def fine_tuned(seed: int, rate: float, is_set: bool) -> Values:
+    """Returns what a model learns of a second task, whose base was frozen layer by layer until its head was trained."""
+    keras.utils.set_random_seed(seed)
+    dense = [keras.layers.Dense(32, activation="relu") for _ in range(2)]
+    base = keras.Sequential([keras.Input((20,)), *dense])
+
+    def make():
+        return keras.Sequential([keras.Input((20,)), base, keras.layers.Dense(CLASSES)])
+
+    fitted(compiled(strategy_of(1), seed, make), table_of(seed))
+    second = table_of(seed + 100)
+    for layer in base.layers:
+        layer.trainable = False
+    model = compiled(strategy_of(1), seed, make)
+    fitted(model, second)
+    if is_set:
+        base.trainable = False  # so that the next value is another one
+    base.trainable = True
+    model.compile(keras.optimizers.SGD(rate), cross_entropy(), jit_compile=False)
+    before = model.get_weights()
+    fitted(model, second)
+    changed = sum((old != new).any() for old, new in zip(before, model.get_weights()))
+    return {"weights trained": float(changed)} | tested(model, second, make)
+
+
+def fine_tuned_by_rates(seed: int, is_set: bool) -> Values:
+    found: Values = {}
+    for rate in (0.1, 0.01):
+        found |= named(f"SGD({rate})", fine_tuned(seed, rate, is_set))
+    return found
+
+
+@case(
+    f"{TABLE}; for other classes 5 of a new head on frozen layers, and 5 after base.trainable = True",
+    lambda _, seed: fine_tuned_by_rates(seed, True),
+    devices=(1,),
+)
+def trainable_set_again(devices: int, seed: int) -> Values:
+    return fine_tuned_by_rates(seed, False)
+
+
 # fit and its callbacks
 
 

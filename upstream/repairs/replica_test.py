@@ -420,6 +420,46 @@ class ReplicaTest(testing.TestCase):
             for got, expected in zip(loaded.get_weights(), model.get_weights(), strict=True):
                 self.assertAllClose(got, expected)
 
+    def test_trainable_set_again(self):
+        """The layers inside follow, also those that were set one by one."""
+        for value, count in ((True, 6), (False, 2)):
+            for strategy in (self.one, self.two):
+                with strategy.scope():
+                    base = keras.Sequential([keras.Input((1,)), dense(), dense()])
+                base.trainable = value
+                base.layers[0].trainable = not value
+                base.trainable = value
+                self.assertEqual(self.count_of_trained(strategy, base), count)
+
+    def test_trainable_set_again_of_the_model_outside(self):
+        base = keras.Sequential([keras.Input((1,)), dense(), dense()])
+        base.layers[0].trainable = False
+        model = keras.Sequential([keras.Input((1,)), base, dense()])
+        model.trainable = True
+        self.assertLen(model.trainable_weights, 6)
+
+    def test_trainable_set_again_by_a_file(self):
+        """A model from a file has those layers frozen that were frozen one by one."""
+        model = keras.Sequential([keras.Input((1,)), dense(), dense()])
+        model.layers[0].trainable = False
+        path = os.path.join(self.get_temp_dir(), "model.keras")
+        model.save(path)
+        loaded = keras.models.load_model(path)
+        self.assertEqual([each.trainable for each in loaded.layers], [False, True])
+
+    def test_trainable_set_again_without_a_setter(self):
+        """A property that can only be read may be set to what it is, as before."""
+        layer = dense()
+        layer.dtype = layer.dtype
+        self.assertEqual(layer.dtype, "float32")
+
+    def count_of_trained(self, strategy, base):
+        """Returns how many weights `fit` changes in a model of these layers and one more."""
+        model = self.compiled(strategy, lambda: keras.Input((1,)), lambda: base, dense)
+        before = model.get_weights()
+        model.fit(ROWS, -ONES, batch_size=4, verbose=0)
+        return sum((old != new).any() for old, new in zip(before, model.get_weights(), strict=True))
+
     def interrupted(self, backup, epoch=None, batch=None):
         """Trains in epochs of two batches, until an epoch begins or a batch of this call ends."""
         batches = []
