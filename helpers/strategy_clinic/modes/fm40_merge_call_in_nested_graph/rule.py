@@ -29,10 +29,12 @@ def condition_or_nested_graph(
     """Both have one message."""
     if "`merge_call` called while" not in raised.traceback:
         return mode
-    is_in_branch = any(each.in_branch for each in run.of(GradientsApplied)[-1:])
-    if is_in_branch or any(CONDITIONS & set(called_at(frame)) for frame in stack):
+    if any(CONDITIONS & set(called_at(frame)) for frame in stack):
         return "fm15"
-    return "fm15" if not accumulates(run) and any(map(branch_around, stack)) else "fm40"
+    if accumulates(run):  # also in a branch of an optimizer that scales losses
+        return "fm40"
+    is_in_branch = any(each.in_branch for each in run.of(GradientsApplied)[-1:])
+    return "fm15" if is_in_branch or any(map(branch_around, stack)) else "fm40"
 
 
 @blames("fm40")
