@@ -54,6 +54,27 @@ def test_replicas_that_differ_at_the_end():
     assert str(finding.proof).endswith("the copies are 0.2 of their size apart at the end")
 
 
+def normalizing(variance=1.0, name="net/bn/moving_variance", trained="net/bn/gamma"):
+    made = variable(1, name=trained), variable(2, name=name)
+    return *made, updated(trains=(1,)), ended({1: [0.5], 2: [variance]})
+
+
+@pytest.mark.parametrize(
+    "events, is_noted",
+    [
+        (normalizing(), True),
+        (normalizing(name="net/bn/moving_variance:0"), True),
+        (normalizing(0.75), False),
+        (normalizing(trained="net/dense/kernel"), False),
+        (normalizing(name="net/bn/mask"), False),
+    ],
+    ids=["of inference", "on Keras 2", "of training", "frozen", "another weight"],
+)
+def test_a_moving_variance_that_nothing_sets_is_noted(events, is_noted):
+    notes = map(str, diagnose(Runs([run(*events, role=Role.WATCHED)])).notes)
+    assert ["net/bn of line 7 is trained" in each for each in notes] == [True] * is_noted
+
+
 def test_it_is_the_call_that_another_layer_does_not_come_from():
     """As of a function that makes layers, which is given what makes them agree once."""
     apart, agree, twice = (stack("a.py", 63, line) for line in (70, 69, 70))

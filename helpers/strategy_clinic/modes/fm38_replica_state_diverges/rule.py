@@ -17,8 +17,8 @@ from ...examiner.divergence import (
     distance,
     update_ratio,
 )
-from ...examiner.findings import Evidence, Finding, FollowUp, Location, Text, counted
-from ...examiner.recording import Recording
+from ...examiner.findings import Evidence, Finding, FollowUp, Location, Note, Text, counted
+from ...examiner.recording import Recording, Role
 from ...examiner.rule import (
     Runs,
     Steps,
@@ -63,6 +63,7 @@ FITTED = (
 # Functions by which a program makes a variable; layers of Keras make theirs where they are called first.
 MAKES = {"add_weight", "Variable"}
 STEPS = {"run", "fit"}
+VARIANCE = re.compile(r"/moving_variance(:0)?$")
 RAISED_IN = re.compile(r'File "([^"]+)", line \d+')
 
 
@@ -96,6 +97,28 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
             finding = observed("fm38", recording, location, message, proof)
             by_optimizer = FITTED if first.number in fitted else ""
             yield replace(finding, fix=ASSIGNED if assigned else by_optimizer)
+
+
+@rule("fm38", explains_divergence=False)
+def statistics_stay(recording: Recording) -> Steps:
+    """Notes a normalization that is trained, and whose moving variance is 1 at the end: it is called for inference."""
+    ended = recording.last(Ended)
+    if recording.role is not Role.WATCHED or not recording.finished or ended is None:
+        return
+    trained = {layer_of(recording.name_of(number)) for number in recording.trained}
+    for number in sorted(
+        value.number for value in ended.values if {*value.sample.entries} == {1.0}
+    ):
+        made = recording.variable(number)
+        if made and made.location and VARIANCE.search(made.name) and layer_of(made.name) in trained:
+            words = "is trained, and its moving variance is 1 still: without `training=True` in the call of the model, it "
+            words += "normalizes nothing"
+            yield Note(Text(f"{layer_of(made.name)} of ", Location(made.location), f" {words}"))
+            return
+
+
+def layer_of(name: str) -> str:
+    return name.rpartition("/")[0]
 
 
 def assigned_at(recording: Recording, made: VariableMade) -> Stack:
