@@ -177,19 +177,6 @@ session.table([*SETUPS, alone.but(keras=session.setup.other_keras)])
 # %% tags=["solution"]
 # solution.py
 
-# %% tags=["tests"]
-# Tests what `trainable = True` unfreezes where each layer was frozen by itself.
-import tensorflow as tf
-
-base = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
-for layer in base.layers:
-    layer.trainable = False
-base.trainable = True
-assert bool(base.trainable_weights) == (session.setup.keras == 2)
-base.trainable = False
-base.trainable = True
-assert base.trainable_weights
-
 # %% [markdown]
 # ## Read next
 #
