@@ -28,6 +28,7 @@ from strategy_clinic.examiner.findings import BeginWith, GiveValue, ResetVariabl
 from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
+    CallbackState,
     GradientComputed,
     LearningRateWritten,
     ModelAnswered,
@@ -374,27 +375,54 @@ def test_nothing_is_asked_of_what_cannot_be_missed(before):
 
 
 @pytest.mark.parametrize(
-    "rates, text, first, expected",
+    "usual, rates, how, expected",
     [
-        ((0.4, 0.2), "model.fit(x)", True, [("fm05", 1)]),
-        ((0.2, 0.1), "model.fit(x)", True, []),
-        ((0.4, 0.2), "opt.learning_rate = f(n)", True, []),
-        ((0.4, 0.2), "model.fit(x)", False, []),
-        ((), "model.fit(x)", True, []),
+        ((0.4, 0.2, 0.1), (0.4, 0.2), {}, [("fm05", 1)]),
+        ((0.4, 0.2, 0.1), (0.4, 0.2), {"begun": 0}, [("fm05", 1)]),
+        ((0.4, 0.4, 0.2), (0.4, 0.4), {}, [("fm05", 1)]),
+        ((0.4, 0.2, 0.1), (0.2, 0.1), {}, []),
+        ((0.4, 0.4, 0.2), (0.4, 0.2), {}, []),
+        ((0.4, 0.4, 0.2), (0.4, 0.2), {"begun": 0}, []),
+        ((0.4, 0.2, 0.1), (0.4, 0.2), {"begun": 2}, []),
+        ((0.4, 0.2, 0.1), (0.4, 0.2), {"epoch": 1}, []),
+        ((0.4, 0.2, 0.1), (0.4, 0.2), {"text": "opt.learning_rate = f(n)"}, []),
+        ((0.4, 0.2, 0.1), (0.4, 0.2), {"first": False}, []),
+        ((0.4, 0.2, 0.1), (), {}, []),
     ],
-    ids=["the first", "the next", "by the program", "after the first update", "none"],
+    ids=[
+        "the first",
+        "the first, with a new optimizer",
+        "the first, which was kept",
+        "the next",
+        "the next, which is the first",
+        "the next, with a new optimizer",
+        "unknown updates",
+        "a later epoch",
+        "by the program",
+        "after the first update",
+        "none",
+    ],
 )
-def test_fit_sets_the_rates_of_the_first_epochs_again(tmp_path, rates, text, first, expected):
+def test_fit_sets_the_rates_of_the_first_epochs_again(tmp_path, usual, rates, how, expected):
     path = tmp_path / "train.py"
-    path.write_text(text)
+    path.write_text(how.get("text", "model.fit(x)"))
 
-    def fitted(*values, save=None):
-        written = [LearningRateWritten(stack(path, 1), 6, value) for value in values]
-        events = [*written[:1], updated(), *written[1:]] if first else [updated(), *written]
-        return [*events, saved(optimizers=(state(steps=16),))]
+    def fitted(values, begun=0):
+        """Each epoch has 4 updates, and a save; a rate is reported when it is another one."""
+        begins = updated(steps=begun, learning_rate=str((*values, 0.4)[0]))
+        written = [LearningRateWritten(stack(path, 1), 6, each) for each in dict.fromkeys(values)]
+        ended_at = [
+            state(steps=begun + 4 * epoch, learning_rate=str(rate))
+            for epoch, rate in enumerate(values, 1)
+        ]
+        saves = [saved(path=f"ck-{each.steps}", optimizers=(each,)) for each in ended_at]
+        if how.get("first", True):
+            return [*written[:1], begins, *written[1:], *saves]
+        return [begins, *written, *saves]
 
-    whole, killed = run(*fitted(0.4, 0.2, 0.1)), run(*fitted(0.4), role=Role.STOPPED)
-    again = [loaded(), *fitted(*rates)]
+    whole, killed = run(*fitted(usual)), run(*fitted(usual[:1]), role=Role.STOPPED)
+    epoch = CallbackState(LINE, "ModelCheckpoint", False, None, 0, "ck", how.get("epoch", 0))
+    again = [loaded(path="ck-4"), *fitted(rates, how.get("begun", 4)), epoch]
     restart = {"role": Role.RESTARTED, "before": killed, "whole": whole, "moment": Moment.AFTER}
     assert modes(run(*again, **restart)) == expected
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -34,7 +34,6 @@ from ..observer.events import (
 )
 from ..programs.error_text import useful_line
 from .after_restart import (
-    NUMBER,
     Key,
     Lost,
     assignments_of,
@@ -248,26 +247,32 @@ class OtherRate:
 
 
 def other_rate(run: Recording, whole: Recording, others: Sequence[Recording]) -> OtherRate | None:
-    rates, mine = rates_saved(whole), rates_saved(run)
+    rates, mine = rates_of(states_saved(whole)), rates_of(states_saved(run))
     key = next((each for each in mine if each in rates), None)
     _, state, rights = first_common(states_of(run), states_of(whole))
     if key is None or not state or mine[key] & rates[key]:
         return None
-    known = [saved[key] for saved in map(rates_saved, others) if key in saved]
+    saved = [rates_of(states_saved(each)) for each in others]
+    known = [each[key] for each in saved if key in each]
     if not known or any(each != rates[key] for each in known):
         return None
     differ, agree = tuple(differing(state, rights)), models_agree(state, rights)
     return OtherRate(key[1], min(mine[key]), min(rates[key]), differ, agree)
 
 
-def rates_saved(run: Recording) -> dict[tuple[str, int], set[float]]:
-    """Returns the learning rates of the optimizers that were saved, by their kinds and steps."""
+def rates_of(states: Iterable[OptimizerState]) -> dict[tuple[str, int], set[float]]:
+    """Returns the learning rates that are numbers, by the kinds of the optimizers and their steps."""
     found: dict[tuple[str, int], set[float]] = {}
-    for optimizer in (each for save in run.of(Saved) for each in save.optimizers):
-        if NUMBER.fullmatch(optimizer.learning_rate):
-            rates = found.setdefault((optimizer.kind, optimizer.steps), set())
-            rates.add(float(optimizer.learning_rate))
+    for optimizer in states:
+        rate = rate_of(optimizer)
+        if rate is not None:
+            found.setdefault((optimizer.kind, optimizer.steps), set()).add(rate)
     return found
+
+
+def states_saved(run: Recording) -> list[OptimizerState]:
+    """Returns the optimizers as they were when something was saved."""
+    return [each for save in run.of(Saved) for each in save.optimizers]
 
 
 def resumed(recordings: Sequence[Recording]) -> Iterator[tuple[Recording, Recording]]:
@@ -558,10 +563,14 @@ def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
 def makes_all_steps_again(run: Recording, whole: Recording) -> bool:
     """Tells whether a program goes on from what it has saved and then makes all steps of the whole run, not the rest."""
     mine, theirs, done = steps_at_end(run), steps_at_end(whole), steps_loaded(run)
-    epochs = [each.epoch for each in run.of(CallbackState) if not each.begins]
-    if min(epochs, default=0) > 0:
-        return False  # `fit` has begun with a later epoch, and a callback ended it elsewhere
+    if first_epoch(run):
+        return False  # a callback has ended `fit` elsewhere
     return any(done) and len(done) == len(theirs) and [*map(sum, zip(done, theirs))] == mine
+
+
+def first_epoch(run: Recording) -> int:
+    """Returns the epoch with which `fit` has begun; 0 if no callback tells."""
+    return min((each.epoch for each in run.of(CallbackState) if not each.begins), default=0)
 
 
 def steps_loaded(run: Recording) -> list[int]:

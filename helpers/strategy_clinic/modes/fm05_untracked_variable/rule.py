@@ -19,16 +19,20 @@ from ...examiner.findings import (
     Text,
 )
 from ...examiner.hash_order import answers_otherwise
-from ...examiner.history import loads_of, steps_at_end
+from ...examiner.history import loads_of, optimizers_of, steps_at_end
 from ...examiner.printed import NUMBER, is_comparable, program_files
 from ...examiner.recording import Recording
 from ...examiner.restarts import (
     Holder,
     begins_as_made,
+    first_epoch,
     last_saved,
     loads_at_start,
     lost,
+    rates_of,
     resumed,
+    states_saved,
+    steps_loaded,
 )
 from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs
@@ -267,22 +271,35 @@ def counted_anew(runs: Runs) -> Iterator[Finding]:
 def scheduled_anew(runs: Runs) -> Iterator[Finding]:
     """Checks whether `fit` sets the learning rates of the first epochs again, after a restart that goes on after them."""
     for run, whole in resumed(runs.recordings):
-        stopped, save, _ = last_saved(run)
-        done, rates, usual = len(scheduled(stopped, save)), scheduled(run), scheduled(whole)
-        expected = usual[done:][:1]
-        if done and rates and expected and rates == usual[: len(rates)] and rates[0] != expected[0]:
-            message = (
-                f"it goes on after {done} epochs, and sets the learning rate of the first one again: {rates[0]:.4g} instead of "
-                f"{expected[0]:.4g}"
-            )
+        rates, usual, other = scheduled(run), scheduled(whole), first_other_rate(run, whole)
+        if rates and rates == usual[: len(rates)] and other and not first_epoch(run):
+            message = f"it goes on after {steps_loaded(run)[0]} updates, and sets the learning rates of the first epochs "
+            message += f"again: {other}"
             line = run.of(LearningRateWritten)[0].location
             yield finding_of_restart(run, line, message, WITH_EPOCH, mode="fm05")
 
 
-def scheduled(run: Recording, until: Saved | None = None) -> list[float]:
+def first_other_rate(run: Recording, whole: Recording) -> str:
+    """Returns in words the first rate that differs after as many updates; nothing if none is known to.
+
+    A schedule may keep a rate for several epochs, so that its rates count no epochs.
+    """
+    loaded, updates = steps_loaded(run), run.of(GradientsApplied)
+    begun = updates[0].optimizer.steps if updates else 0
+    if len(loaded) != 1 or begun not in (0, *loaded):
+        return ""
+    before = loaded[0] - begun  # all of them, if the optimizer was not loaded and counts anew
+    known = rates_of([*states_saved(whole), *optimizers_of(whole)])
+    for (kind, steps), mine in rates_of([*states_saved(run), *optimizers_of(run)]).items():
+        right = known.get((kind, before + steps), mine)
+        if steps > begun and not mine & right:
+            return f"{min(mine):.4g} after {before + steps} updates, and {min(right):.4g} in the run that was never stopped"
+    return ""
+
+
+def scheduled(run: Recording) -> list[float]:
     """Returns the learning rates that `fit` itself sets, if it sets one before the first update."""
-    written = run.of(LearningRateWritten, until=until)
-    updates = run.of(GradientsApplied)
+    written, updates = run.of(LearningRateWritten), run.of(GradientsApplied)
     is_first = bool(written and updates) and run.is_before(written[0], updates[0])
     by_fit = [any("fit" in called_at(frame) for frame in each.location[:1]) for each in written]
     return [each.value for each in written] if is_first and all(by_fit) else []
