@@ -52,11 +52,15 @@ def test_an_optimizer_that_takes_the_place_of_the_loaded_one(shape, line):
     assert (finding.mode, finding.line) == ("fm29", line)
 
 
-@pytest.mark.parametrize("rate, expected", [("Cosine", [("fm29", 7)]), ("0.1", [])])
-def test_an_optimizer_without_slots_whose_rate_goes_by_its_count(rate, expected):
+@pytest.mark.parametrize(
+    "rate, steps, expected",
+    [("Cosine", 0, [("fm29", 7)]), ("Cosine", 3, []), ("0.1", 0, []), ("0.1", 3, [])],
+)
+def test_an_optimizer_without_slots_whose_rate_goes_by_its_count(rate, steps, expected):
     plain = {"learning_rate": rate, "variables": (4, 5)}
-    new = updated(trains=(2,), steps=0, **plain)
-    assert modes(run(saved(optimizers=(state(**plain),)), loaded(), new)) == expected
+    new = updated(trains=(2,), steps=steps, **plain)
+    before = saved(optimizers=(state(**plain),))
+    assert modes(run(before, loaded(), written(number=4), new)) == expected
 
 
 def test_weights_that_are_copied_from_a_model_that_was_only_loaded():
@@ -136,7 +140,9 @@ def test_a_new_optimizer_whose_steps_the_program_sets():
     assert modes(run(before, loaded(), written(number=11), new)) == [("fm29", 7)]
     used = updated(trains=(2,), steps=1, variables=(11, 12, 13))
     by_hand = [written(number=number) for number in (11, 12, 13)]
+    by_load = written(number=11, writer=Owner.OPTIMIZER)  # as Keras 3 does
     for events in (
+        [loaded(), by_load, new],
         [used, loaded(), new],
         [loaded(variables=(2, 11)), new],
         [loaded(), *by_hand, new],
@@ -239,6 +245,34 @@ def restarted(steps, path="ck-1", steps_before=3):
 
 def test_an_optimizer_that_starts_anew_after_a_restart():
     assert modes(restarted(0)) == [("fm29", 20)]  # where it was said what the checkpoint holds
+
+
+BEST = written(number=2, writer=Owner.LAYER, replicas=0)
+
+
+@pytest.mark.parametrize(
+    "end, later, expected",
+    [
+        (0.5, [], []),
+        (0.5000001, [], []),
+        (0.501, [], [("fm29", 20)]),
+        (None, [], [("fm29", 20)]),
+        (0.5, [BEST], [("fm29", 20)]),
+        (0.5, [loaded(path="best")], [("fm29", 20)]),
+    ],
+    ids=["equal", "rounded", "other", "unknown", "the best of memory", "the best of a file"],
+)
+def test_a_restart_that_trains_to_the_weights_of_the_whole_run_has_lost_nothing(
+    end, later, expected
+):
+    """As with an optimizer of Keras 2 that has no momentum, but variables for it."""
+
+    def ends(recording, value):
+        last = [*later, ended({2: [value]})] if value else []
+        return replace(recording, events=(variable(2), *recording.events, *last))
+
+    whole = ends(run(updated(trains=(2,), steps=0)), 0.5)
+    assert modes(replace(ends(restarted(0), end), whole=whole)) == expected
 
 
 @pytest.mark.parametrize("began, expected", [("0.1", [("fm29", 20)]), ("0.3", [])])

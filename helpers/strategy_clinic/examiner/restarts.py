@@ -65,7 +65,7 @@ from .blame import (
 from .divergence import distance, repeats_again, tolerance
 from .findings import Evidence, Finding, Location, Note, Text
 from .hangs import waiting_at
-from .history import goes_back, optimizers_of, steps_at_end
+from .history import goes_back, loads_of, optimizers_of, steps_at_end
 from .moments import interrupted, saves_of
 from .printed import program_files
 from .recording import Moment, Recording, Role
@@ -75,6 +75,7 @@ from .rule import Rule, Runs, Steps, line_of, place_in_words
 
 RESTART = "restart"
 SAME_RATE = 1e-6  # relative
+ROUNDING = 1e-5  # of weights after the same steps, relative to the largest entry
 LONGEST_MESSAGE = 200
 LONGEST_VALUE = 60
 AMID_DATA = Text(
@@ -472,19 +473,43 @@ def other_end(run: Recording, whole: Recording) -> str:
         rate, other = rate_of(mine), rate_of(theirs)
         if rate is not None and other is not None and abs(rate - other) > SAME_RATE * abs(other):
             return f"the learning rate is {rate:.4g} instead of {other:.4g}"
-    ends = [(run, values_at_end(run)), (whole, values_at_end(whole))]
-    one, other_values = (in_order(each, values, each.trained) for each, values in ends)
-    apart = furthest(one, other_values, tolerance(run))
+    apart = furthest(weights_at_end(run), weights_at_end(whole), tolerance(run))
     if apart:
         return in_words(apart)
     slots, other_slots = (
         in_order(
-            each, values, frozenset(n for state in optimizers_of(each) for n in state.variables)
+            each,
+            values_at_end(each),
+            frozenset(n for state in optimizers_of(each) for n in state.variables),
         )
-        for each, values in ends
+        for each in (run, whole)
     )
     apart = furthest(slots, other_slots, tolerance(run))
     return in_words(apart) if apart else ""
+
+
+def ends_as_whole(run: Recording) -> bool:
+    """Tells whether a restart trains to the weights of the whole run, but for rounding."""
+    if run.role is not Role.RESTARTED or run.whole is None:
+        return False
+    if not (ends_as_trained(run) and ends_as_trained(run.whole)):
+        return False
+    mine, theirs = weights_at_end(run), weights_at_end(run.whole)
+    is_one = bool(mine) and [shape for _, shape, _ in mine] == [shape for _, shape, _ in theirs]
+    return is_one and furthest(mine, theirs, ROUNDING) is None
+
+
+def ends_as_trained(run: Recording) -> bool:
+    """Tells whether nothing but optimizers writes to the weights once training has begun, such as the best ones at the end."""
+    for first in run.of(GradientsApplied)[:1]:
+        writes = run.of(VariableWritten, after=first)
+        others = {each.number for each in writes if each.writer is not Owner.OPTIMIZER}
+        return not run.trained & others and not loads_of(run, run.trained, after=first)
+    return False
+
+
+def weights_at_end(run: Recording) -> Values:
+    return in_order(run, values_at_end(run), run.trained)
 
 
 def values_at_end(run: Recording) -> tuple[VariableValue, ...]:

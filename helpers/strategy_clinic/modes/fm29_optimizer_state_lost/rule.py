@@ -21,7 +21,7 @@ from ...examiner.findings import Finding, Location, Note, Text
 from ...examiner.history import first_updates, loads_of, saves_to, updates_of
 from ...examiner.printed import program_files
 from ...examiner.recording import Recording
-from ...examiner.restarts import rate_of
+from ...examiner.restarts import ends_as_whole, rate_of
 from ...examiner.rule import Steps, observed, rule
 from ...observer.events import (
     CheckpointRestored,
@@ -53,7 +53,12 @@ COUNT_AND_RATE = 2  # variables of an optimizer that remembers no gradients
 
 @rule("fm29", explains_divergence=False, after_end=True)
 def optimizer_lost(recording: Recording) -> Steps:
-    """Checks for the first update of what was loaded. With another rate it may be a training of its own: that is a note."""
+    """Checks for the first update of what was loaded. With another rate it may be a training of its own: that is a note.
+
+    An optimizer without momentum has variables for it in Keras 2, too: nothing is lost if a restart comes to the same weights.
+    """
+    if ends_as_whole(recording):
+        return
     for update in recording.of(GradientsApplied):
         new = update.optimizer
         if not is_new(recording, update):
@@ -138,13 +143,15 @@ def is_left(recording: Recording, copy: WeightsCopied) -> bool:
 def is_new(recording: Recording, update: GradientsApplied) -> bool:
     """Tells whether this is an optimizer's first update, and it has nothing from a file.
 
-    The program may set the number of its steps itself, or all of its variables from a file of its own kind.
+    The program may set the number of its steps itself, or all of its variables from a file of its own kind. What the optimizer
+    itself writes is from a file: `load_weights` of Keras 3 lets it fill its variables.
     """
     if not update.optimizer.steps:
         return True
     own = set(update.optimizer.variables)
     used = [each.optimizer.variables for each in recording.of(GradientsApplied, until=update)]
-    set_by_hand = own & {each.number for each in recording.of(VariableWritten, until=update)}
+    writes = recording.of(VariableWritten, until=update)
+    set_by_hand = own & {each.number for each in writes if each.writer is Owner.USER}
     is_counted = 0 < len(set_by_hand) <= COUNT_AND_RATE
     return is_counted and not loads_of(recording, own) and not any(own & {*each} for each in used)
 
@@ -188,9 +195,10 @@ def is_same_kind(old: OptimizerState, new: OptimizerState) -> bool:
     """Tells whether an optimizer is followed by one of its class that trains as many variables.
 
     What has no more than its count and its rate, which an optimizer of Keras 2 does not list, remembers nothing; but a schedule
-    goes by the count.
+    goes by the count, which the new one may have.
     """
-    remembers = len(old.variables) > min(COUNT_AND_RATE, len(new.variables)) or rate_of(old) is None
+    has_slots = len(old.variables) > min(COUNT_AND_RATE, len(new.variables))
+    remembers = has_slots or (rate_of(old) is None and not new.steps)
     return remembers and (old.kind, len(old.trains)) == (new.kind, len(new.trains))
 
 
