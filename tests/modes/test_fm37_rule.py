@@ -40,6 +40,7 @@ from strategy_clinic.observer.events import (
     Owner,
     Part,
     PartUsed,
+    ReplicaCountRead,
     StepEnded,
 )
 from strategy_clinic.observer.replacements import Replacement
@@ -78,6 +79,16 @@ def judged(one, other):
 )
 def test_an_update_that_grows_with_the_devices(update, devices):
     assert judged(steps(0.1, 1), steps(update, devices)) == ["fm37"]
+
+
+@pytest.mark.parametrize("size, expected", [(64, ["fm37"]), (128, [])], ids=["the same", "larger"])
+def test_data_that_are_fewer_than_a_batch(size, expected):
+    """A loss that is divided by what a whole batch has is a half where the program makes batches of twice the size."""
+    runs = [
+        replace(each, events=(ReplicaCountRead(LINE), DatasetBatched(LINE, of), *each.events))
+        for each, of in ((steps(0.1, 1), 64), (steps(0.05, 2), size))
+    ]
+    assert judged(*runs) == expected
 
 
 def late(update, devices):

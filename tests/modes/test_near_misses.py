@@ -181,6 +181,8 @@ def near(mode, words, *recordings):
     return pytest.param(mode, recordings, id=f"{mode} {words}")
 
 
+BY_COUNT = {"learning_rate": "Cosine", "variables": (4, 5)}
+FEWER = ReplicaCountRead(LINE), BatchTaken(LINE, (8,)), GradientComputed(LINE, 0, 1)
 RECORDINGS = [
     near("fm05", "a count that nothing reads", run(MINE, saved(left=[omitted(read=False)]))),
     near("fm05", "a value that stays", run(MINE, saved(left=[omitted(changed=False)]))),
@@ -236,6 +238,9 @@ RECORDINGS = [
          run(ModelCalled(OTHER, 8, 1, (1,)), saved(held=[1]), loaded(), ModelCalled(OTHER, 8, 2, (2,)))),
     near("fm29", "another rate", run(saved(optimizers=(state(),)), loaded(),
                                      updated(trains=(2,), steps=0, learning_rate="0.01"))),
+    near("fm29", "a schedule whose count the program sets",
+         run(saved(optimizers=(state(**BY_COUNT),)), loaded(), written(number=4),
+             updated(trains=(2,), **BY_COUNT))),
     near("fm29", "an optimizer that goes on", run(saved(optimizers=(state(),)), WHOLE, updated(trains=(2,)))),
     near("fm34", "a layer that nothing calls",
          run(variable(3), GradientComputed(OTHER, 1, 2, (3,), (1,)), updated(gradients=1))),
@@ -248,6 +253,9 @@ RECORDINGS = [
     near("fm37", "a rate that grows with the replicas",
          trained(0.9, BatchTaken(LINE, (8,)), updated(learning_rate="0.1"), devices=1),
          trained(0.9, BatchTaken(LINE, (4, 4)), updated(learning_rate="0.2"))),
+    near("fm37", "data that are fewer than a batch",
+         trained(0.8, *FEWER, DatasetBatched(LINE, 64), devices=1),
+         trained(0.9, *FEWER, DatasetBatched(LINE, 128))),
     near("fm56", "one number for a step", run(strategy(), DRAWN_ONCE, CALLED_BY_PARTS)),
     near("fm56", "what a layer of Keras draws",
          run(strategy(), replace(DRAWN_ONCE, shape=(8, 3), drawer=Owner.LAYER), CALLED_BY_PARTS)),

@@ -19,6 +19,7 @@ from ..observer.events import (
     StrategyMade,
 )
 from ..observer.replacements import Replacement
+from .batch_sizes import chosen_sizes
 from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text, counted
 from .recording import Recording, Role
 from .suspects import Suspect
@@ -67,11 +68,14 @@ def least_and_most(
 
 
 def same_batches(among: Sequence[Recording]) -> Answers[list[tuple[Recording, Recording]]]:
-    """Returns the pairs of runs whose steps have the same examples, the run on fewer replicas first."""
+    """Returns the pairs of runs whose steps have the same examples, the run on fewer replicas first.
+
+    Where all data are fewer than a batch, these examples are parts of batches of other sizes.
+    """
     found = []
     for one, other in itertools.permutations(among, 2):
         is_pair = other.replicas > one.replicas and one.examples == other.examples > 0
-        if is_pair and (yield from is_distributed(other)):
+        if is_pair and not chosen_sizes(one, other) and (yield from is_distributed(other)):
             found.append((one, other))
     return found
 
