@@ -248,6 +248,23 @@ def test_what_is_told_early_needs_no_restart():
     assert (early.blame, early.namings) == (rules.blame, rules.namings)
 
 
+def test_what_waits_for_an_answer_is_not_told_early(monkeypatch):
+    """Without the answer a rule may find what it does not find with it."""
+
+    @rule("early")
+    def finds(recording):
+        yield observed("early", recording, LINE, "it is known")
+
+    @rule("late")
+    def asks_first(recording):
+        again = yield FollowUp(recording, None, "once more")
+        if again is None:
+            yield observed("late", recording, LINE, "nobody knows")
+
+    monkeypatch.setattr(engine.rule, "mode_rules", lambda: ModeRules([asks_first, finds], {}, ()))
+    assert [each.mode for each in engine.known_so_far(Runs([run()]))] == ["early"]
+
+
 # The rules of the modes
 
 

@@ -14,6 +14,7 @@ from recorded import (
     run,
     stack,
     strategy,
+    values,
     variable,
     written,
 )
@@ -121,6 +122,18 @@ def test_where_the_trainings_differ_only_a_factor_shows_that_it_is_the_metric(va
     pair = on_two(reported(), reported(error=value))
     apart = Runs(pair, [Divergence(*pair, 1, "weight", 0.5)])
     assert ("fm44" in [each.mode for each in diagnose(apart).findings]) == expected
+
+
+@pytest.mark.parametrize("weight, expected", [(0.5, [("fm44", 7)]), (0.6, [])])
+def test_weights_that_differ_from_run_to_run_explain_a_metric(weight, expected):
+    """Of a program that does not repeat itself no divergence is kept."""
+
+    def after_a_step(recording, value):
+        step = StepEnded(1, values({1: [value]}), values({1: [1.0]}), (), ())
+        return replace(recording, events=(variable(1), step, *recording.events))
+
+    one, other = on_two(reported(), reported(error=4.0))
+    assert modes(after_a_step(one, 0.5), after_a_step(other, weight)) == expected
 
 
 def test_a_metric_that_only_one_run_has():

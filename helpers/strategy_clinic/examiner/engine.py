@@ -74,7 +74,17 @@ def diagnose(
 
 def known_so_far(runs: Runs) -> Iterator[Finding]:
     """Yields what the rules find without a further run, and no restart takes back."""
-    return findings_of_rules(runs, rule.mode_rules().of_these_runs, FollowUps(None, Diagnosis()))
+    for each in rule.mode_rules().of_these_runs.rules:
+        yield from guarded(each.mode, found_unasked(each.check(runs)), Diagnosis())
+
+
+def found_unasked(steps: rule.Steps) -> Iterator[Finding]:
+    """Yields what a rule finds before it asks for a run: what follows may be another thing with the answer."""
+    for step in steps:
+        if isinstance(step, FollowUp):
+            return
+        if isinstance(step, Finding):
+            yield step
 
 
 def findings_of_rules(

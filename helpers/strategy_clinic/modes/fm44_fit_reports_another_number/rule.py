@@ -9,7 +9,7 @@ from ...examiner.blame import (
     returns_in,
     with_keyword,
 )
-from ...examiner.divergence import nudged_run
+from ...examiner.divergence import first_divergence, nudged_run
 from ...examiner.printed import printed_difference, source_of
 from ...examiner.recording import Recording
 from ...examiner.reported import is_scaled, line_in_step, updates
@@ -35,12 +35,14 @@ def reported_differently(runs: Runs) -> Steps:
     if pair is None:
         return
     few, many = (each.replicas for each in pair)
+    # Where the trainings differ, their metrics do, too: then only a factor shows that it is the metric.
+    apart = any(each.one is pair[0] for each in runs.divergences)
+    if not apart and first_divergence(*pair):
+        return  # the weights differ from run to run, too
     for one, other in reports(*pair):
         values, others = (
             {each.name: each.value for each in report.metrics} for report in (one, other)
         )
-        # Where the trainings differ, their metrics do, too: then only a factor shows that it is the metric.
-        apart = any(each.one is pair[0] for each in runs.divergences)
         is_compared = bool(pair[0].of(StepEnded)) and not apart
         of_loss = distance_of_loss(values, others, 0.0 if is_compared else math.inf)
         compiled = other.compiled_at
