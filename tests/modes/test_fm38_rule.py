@@ -97,7 +97,7 @@ def test_how_many_variables_differ():
     copies = *diverged(0.2), DivergedCopies(2, 0.3, ()), DivergedCopies(3, 0.3, ())
     made = [variable(n, copies=2, parts=()) for n in (1, 2, 3)]
     (finding,) = found(run(*made, ended(diverged_copies=copies)))
-    assert str(finding.message).endswith("on each of 2 replicas, as 2 others")
+    assert str(finding.message).endswith("on each of 2 replicas, like 2 other variables")
     (finding,) = found(run(*made, ended(diverged_copies=copies[:1])))
     assert str(finding.message).endswith("on each of 2 replicas")
 

@@ -1,5 +1,7 @@
 """The examiner's rules for fm77: the order of the examples begins again after a restart."""
 
+from dataclasses import replace
+
 import edited_programs
 import pytest
 from recorded import (
@@ -11,6 +13,7 @@ from recorded import (
     saved,
     state,
     updated,
+    values,
     variable,
     written,
 )
@@ -24,6 +27,7 @@ from strategy_clinic.observer.events import (
     Outcome,
     ProgramState,
     SeedRepeated,
+    StepEnded,
 )
 
 
@@ -120,6 +124,22 @@ def test_a_count_that_begins_again(tmp_path, values, goes_on, mode):
         f"passes begins again with {first} and not with {second}" in str(finding.message)
         or mode == "fm05"
     )
+
+
+@pytest.mark.parametrize("first, expected", [(1.0, False), (0.8, True)])
+def test_weights_that_were_not_loaded_begin_again_with_the_examples(first, expected):
+    """A file may give an optimizer the count of its updates, and no weight its value."""
+    killed = run(saved(path="ck-1"), outcome=Outcome.KILLED)
+
+    def begun(weight):
+        return StepEnded(1, values({1: [0.5]}), values({1: [weight]}), (), ())
+
+    whole = replace(WHOLE, events=(*WHOLE.events, begun(1.0)))
+    role = {"role": Role.RESTARTED, "moment": Moment.BETWEEN, "before": killed, "whole": whole}
+    events = loaded(path="ck-1"), *MADE, AGAIN_FROM_0, begun(first), ended({1: [0.7]})
+    run_again = answering(OtherSeed=run(*MADE, AGAIN_FROM_0))
+    diagnosis = diagnose(Runs([run(*events, **role)]), run_again)
+    assert ("fm77" in [each.mode for each in diagnosis.findings]) == expected
 
 
 def test_epochs_that_are_left_out_take_their_examples_with_them():

@@ -87,7 +87,8 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
         diverged = [each for each in diverged if each.number not in fitted]
     for first in diverged[:1]:
         made = recording.variables[first.number]
-        others = f", as {counted(len(diverged) - 1, 'other')}" if len(diverged) > 1 else ""
+        more = counted(len(diverged) - 1, "other variable")
+        others = f", like {more}" if len(diverged) > 1 else ""
         if made.location:
             message = f"{made.name} has another value on each of {made.copies} replicas{others}"
             proof = f"the copies are {first.distance:.2g} of their size apart {when}"

@@ -20,7 +20,7 @@ from ...examiner.divergence import repeats_again
 from ...examiner.findings import FollowUp, OtherLaterSeeds, OtherSeed
 from ...examiner.history import steps_at_end, updates_of
 from ...examiner.recording import Recording, Role
-from ...examiner.restarts import finding, is_only_order, other_end, resumed
+from ...examiner.restarts import begins_as_made, finding, is_only_order, other_end, resumed
 from ...examiner.rule import Answers, Runs, Steps, observed, rule, rule_of_runs
 from ...observer.events import (
     EpochsLeftOut,
@@ -66,6 +66,8 @@ def order_begins_again(runs: Runs) -> Steps:
         other = other_examples(run, whole, others)
         if not other or run.of(EpochsLeftOut):  # which takes the examples with it, and is fm69
             continue
+        if begins_as_made(run, whole):
+            continue  # only the count of the updates was loaded: no training goes on
         values = [each for each in lost_values(run, whole) if each.is_reset]
         generators = [each.held for each in values if is_generator(each.held)]
         counters = [each for each in values if each.held not in generators]
