@@ -274,6 +274,8 @@ RECORDINGS = [
     near("fm65", "a file of the whole model", run(variable(1), saved(held=[1]), loaded(variables=(1,)), keras=3)),
     near("fm65", "a file without a variable that is trained anew",
          run(variable(1), saved(left=[omitted()]), updated(trains=(1,)), keras=3)),
+    near("fm65", "weights that nothing reads, of a layer that was built once more",
+         run(variable(1), saved(left=[omitted(of_saved=True, read=False)]), updated(trains=(2,)), keras=3)),
     near("fm66", "a variable of no layer", run(MINE, VariableRead(1), updated(trains=(2,)), keras=3)),
     near("fm66", "a variable of a layer that Keras made", run(variable(1), VariableRead(1), updated(trains=(2,)), keras=3)),
     near("fm72", "a model that is not loaded", run(ModelSettings(LINE, "m.keras", False, (FACTOR,)))),

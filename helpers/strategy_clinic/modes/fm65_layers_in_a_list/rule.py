@@ -84,12 +84,15 @@ def restored_from_nothing(run: Recording) -> Iterator[Finding]:
 
 @rule("fm65", explains_divergence=False)
 def changed_and_left_out(run: Recording) -> Iterator[Finding]:
-    """Checks for weights that have changed and that no file has, though the checkpoint was given their model."""
+    """Checks for weights that have changed and that no file has, though the checkpoint was given their model.
+
+    A layer that is built a second time has weights of the first time, which nothing reads.
+    """
     saves = run.of(Saved)
     held = {number for save in saves for number in save.variables}
     for save in saves:
-        changed = {each.number for each in save.omitted if each.changed or each.trained}
-        if weights := layers_left_out(run, save) & changed - held:
+        used = {each.number for each in save.omitted if each.trained or each.changed and each.read}
+        if weights := layers_left_out(run, save) & used - held:
             kind = "trained weight" if weights <= run.trained else "weight"
             message = f"the checkpoint lacks {counted(len(weights), kind)} of the model: {REASON}"
             holder = save.made_at or save.location
