@@ -94,7 +94,7 @@ def test_the_same_batch_on_every_replica(events):
     (finding,) = found(run(strategy(), *events))
     assert (finding.mode, finding.line) == ("fm53", 7)
     assert "each of 2 replicas takes the same 16 examples" in str(finding.message)
-    assert "`experimental_distribute_dataset`" in str(finding.message)
+    assert "strategy.experimental_distribute_dataset" in finding.fix
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_whole_batch_for_each_replica(script, replicas):
     (finding,) = found(called(script, 2, replicas), called(script, 2, 1))
     assert (finding.mode, finding.line, finding.devices) == ("fm53", 2, (1, replicas))
     assert str(finding.message).startswith(f"each of {replicas} replicas takes all 8 examples")
-    assert "use `predict`" in str(finding.message)
+    assert "`predict`" in finding.fix
 
 
 def test_training_on_a_batch_is_reported_once(script):
@@ -208,7 +208,7 @@ def test_training_on_a_batch_is_reported_once(script):
     events = [InputShared(at, "run", (8,)), TRAINS, ModelCalled(at, 8, 2, (1,))]
     (finding,) = found(run(strategy(), *events), called(script, 1, 1))
     assert (finding.mode, finding.line) == ("fm53", 1)
-    assert str(finding.message).endswith("use `fit`")
+    assert "`fit`" in finding.fix
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def optimizer_lost(recording: Recording) -> Steps:
                 *((" of ", Location(made_at)) if is_told else ()),
                 f", which was at step {alike[-1].steps}",
             )
-            proof = f"the next update is step {new.steps} of a new {alike[-1].kind}"
+            proof = first_update(alike[-1].kind, new.steps)
             is_checkpoint = load.function in ("restore", "read")
             fix = IN_CHECKPOINT if is_checkpoint else IN_FILE
             yield replace(observed("fm29", recording, blamed, message, proof), fix=fix)
@@ -107,7 +107,7 @@ def optimizer_replaced(recording: Recording) -> Steps:
             yield note_of(old, replaced.location)
             continue
         message = f"compiled again: the optimizer, which was at step {old.steps}, is replaced by a new one"
-        proof = f"the next update is step 0 of a new {old.kind}, with the same loss and variables"
+        proof = f"{first_update(old.kind)}, with the same loss and variables"
         location = from_owner(replaced.location, "compile")
         yield replace(observed("fm29", recording, location, message, proof), fix=NOT_AGAIN)
 
@@ -127,9 +127,15 @@ def made_from_configuration(recording: Recording) -> Iterator[Finding]:
         is_alike = is_same_kind(old, new) and old.learning_rate == new.learning_rate
         if is_made and old.steps and not new.steps and is_alike:
             message = f"a configuration has no moments: a new optimizer replaces the one that was at step {old.steps}"
-            proof = f"the next update is step 0 of a new {old.kind}, for a copy of what the one before has trained"
+            proof = f"{first_update(old.kind)}, for a copy of what the one before has trained"
             yield observed("fm29", recording, made_at, message, proof)
             return
+
+
+def first_update(kind: str, counted: int = 0) -> str:
+    """Returns words for the update that comes next; some files have the number of the steps, and no more of the optimizer."""
+    number = f", whose number of steps is {counted} already" if counted else ""
+    return f"the next update is the first one of a new {kind}{number}"
 
 
 def is_left(recording: Recording, copy: WeightsCopied) -> bool:

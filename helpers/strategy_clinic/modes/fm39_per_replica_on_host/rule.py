@@ -44,7 +44,7 @@ def share_is_printed(runs: Runs) -> Steps:
         message = f"{difference}: it is the value of one replica"
         yield replace(compared("fm39", difference.counts, location, message), fix=REDUCE)
     elif difference.is_by_replicas and difference.is_loss and difference.factor < 1:
-        message = f"{difference}: it is a mean of shares, whose sum is the loss"
+        message = f"{difference}: each replica returns a share of the loss, which is the sum of these and not their mean"
         yield compared("fm39", difference.counts, location, message)
 
 

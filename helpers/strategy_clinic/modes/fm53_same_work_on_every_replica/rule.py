@@ -4,6 +4,7 @@ import ast
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ...examiner import blame
 from ...examiner.findings import Finding, FollowUp, Note, counted
@@ -39,6 +40,11 @@ Taking = ast.For | ast.comprehension
 # Methods of a Keras model that give one batch to all replicas, and what distributes one.
 ON_BATCH = {"train_on_batch": "fit", "test_on_batch": "evaluate", "predict_on_batch": "predict"}
 
+DISTRIBUTED = (
+    "take the batches from `strategy.experimental_distribute_dataset(dataset)`, of which `strategy.run` gives each replica its "
+    "own part"
+)
+
 
 @rule("fm53")
 def same_batch_everywhere(recording: Recording) -> Steps:
@@ -53,15 +59,14 @@ def same_batch_everywhere(recording: Recording) -> Steps:
         shared = same_for_all(full) if full else None
     if shared:
         given, examples = shared
-        instead = instead_of(given.location[0])
-        better = f"`{instead}`" if instead else "batches of `experimental_distribute_dataset`"
         message = (
             f"the input is not distributed: each of {recording.replicas} replicas takes the same "
-            f"{examples} examples; use {better}"
+            f"{examples} examples"
         )
         proof = f"`{given.function}` gave {recording.replicas} replicas the same tensors"
         location = from_loop(given.location, program_files(recording))
-        yield observed("fm53", recording, location, message, proof)
+        finding = observed("fm53", recording, location, message, proof)
+        yield replace(finding, fix=fix_for(given.location[0]))
 
 
 def same_for_all(recording: Recording) -> tuple[InputShared, int] | None:
@@ -109,12 +114,10 @@ def whole_batch_in_keras(runs: Runs) -> Iterator[Finding]:
             if (each.location[0], each.examples) == (call.location[0], call.examples)
         ]
         if alone and call.replicas == many:
-            message = (
-                f"each of {many} replicas takes all {call.examples} examples; "
-                f"use `{instead_of(call.location[0])}`, which distributes them"
-            )
+            message = f"each of {many} replicas takes all {call.examples} examples"
             proof = f"compared {few} and {many} devices: each replica takes {call.examples} examples on both"
-            yield compared("fm53", (few, many), call.location, message, proof)
+            finding = compared("fm53", (few, many), call.location, message, proof)
+            yield replace(finding, fix=fix_for(call.location[0]))
             return
 
 
@@ -134,12 +137,9 @@ def whole_batch_of_dataset(runs: Runs) -> Steps:
     sizes = {each.size for each in one.of(DatasetBatched)}
     made = [each.location for each in batched if each.size == one.examples]
     if made and sizes == {each.size for each in batched}:
-        message = (
-            f"the input is not distributed: each of {many} replicas takes all {one.examples} examples of a batch; "
-            "use `experimental_distribute_dataset`"
-        )
+        message = f"the input is not distributed: each of {many} replicas takes all {one.examples} examples of a batch"
         proof = f"compared {few} and {many} devices: a step has {one.examples} and {other.examples} examples"
-        yield compared("fm53", (few, many), made[-1], message, proof)
+        yield replace(compared("fm53", (few, many), made[-1], message, proof), fix=DISTRIBUTED)
     elif not batched and not other.of(ReplicaCountRead):
         yield Note(
             f"a step takes in {one.examples} examples on {counted(few, 'replica')} and {other.examples} on {many}, and the "
@@ -176,6 +176,15 @@ def repeated_result(recording: Recording, raised: ExceptionRaised | None) -> Sta
 def on_batch(recording: Recording) -> list[ModelCalled]:
     calls = recording.of(ModelCalled)
     return [each for each in calls if each.location and instead_of(each.location[0])]
+
+
+def fix_for(frame: Frame) -> str:
+    instead = instead_of(frame)
+    return (
+        f"use one `{instead}` for the whole dataset, which distributes it"
+        if instead
+        else DISTRIBUTED
+    )
 
 
 def instead_of(frame: Frame) -> str:

@@ -73,7 +73,7 @@ def compares_examples(runs: Runs) -> Steps:
         if divergence.step != 1 or not has_own_loss(divergence):
             continue
         one, other = divergence.one, divergence.other
-        location, way = joined_at(other)
+        location, combines = joined_at(other)
         if not location or update_ratio(one, other, divergence.training, EXACT) is not None:
             continue
         expected = replaced_as_expected(divergence) | {Replacement.ONE_PART}
@@ -85,8 +85,8 @@ def compares_examples(runs: Runs) -> Steps:
         is_complete = both and all(each.finished for each in both)
         if both and is_complete and are_multiples(*both, divergence.training):
             message = (
-                f"the loss {way} those of its part: "
-                f"on {other.devices} devices it does what one device does with a part of the batch"
+                f"the loss {combines} the examples of a batch with each other: "
+                f"on {other.devices} devices each replica {combines} only those of its own part"
             )
             finding = compared("fm55", (one.devices, other.devices), location, message)
             yield replace(finding, fix=combines_examples.fix)
@@ -95,15 +95,7 @@ def compares_examples(runs: Runs) -> Steps:
 def joined_at(recording: Recording) -> tuple[Stack, str]:
     """Returns the line that joins examples with each other, and how."""
     product = joined_examples(recording, "MatMul")
-    if product:
-        return (
-            product,
-            "compares the examples of a batch with each other, and each replica compares",
-        )
-    return (
-        joined_examples(recording),
-        "combines the examples of a batch, and each replica combines",
-    )
+    return (product, "compares") if product else (joined_examples(recording), "combines")
 
 
 def are_multiples(one: Recording, other: Recording, training: int) -> bool:
