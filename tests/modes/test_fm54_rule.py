@@ -28,6 +28,7 @@ from strategy_clinic.observer.events import (
     ExamplesTaken,
     FileMoved,
     Held,
+    LearningRateWritten,
     OptimizerState,
     Outcome,
     Owner,
@@ -398,6 +399,35 @@ def rates(tmp_path, mine="0.1", right="0.05", repeated="0.05", net="(1,) 0.5;", 
 )
 def test_a_rate_that_a_restart_decides_otherwise(tmp_path, fields, expected):
     assert modes(*rates(tmp_path, **fields)) == expected
+
+
+@pytest.mark.parametrize(
+    "decided, rate, expected",
+    [(7, "0.1", [("fm54", 1)]), (7, "0.05", []), (8, "0.1", [("restart", 20)])],
+    ids=["by the value", "the same rate", "by no value"],
+)
+def test_a_rate_that_is_decided_before_the_next_save(tmp_path, decided, rate, expected):
+    """The value is set again before that save, and has then the value of the whole run."""
+    path = tmp_path / "train.py"
+    path.write_text(DECIDES)
+
+    def after(updates, best, before_step=False):
+        return ProgramState(updates, (Held(str(path), "", "best", best),), before_step)
+
+    def end(rate):
+        optimizers = (recorded.state(learning_rate=rate),)
+        return ended({1: [0.5]}, optimizers=optimizers)
+
+    made = variable(1), updated()
+    lowers = LearningRateWritten(stack(path, decided), 5, 0.05)
+    begins = after(0, "1", before_step=True), after(2, "0.6")
+    whole = run(*made, *begins, lowers, after(4, "0.5"), end("0.05"), output="rate 0.05")
+    again = loaded(path="ck-1"), *made, after(2, "1", before_step=True), after(4, "0.5"), end(rate)
+    goes_on = after(2, "0.6", before_step=True)
+    whole = replace(whole, events=(*whole.events[:4], goes_on, *whole.events[4:]))
+    killed = restarted(*again, before=[saved()], whole=whole, output=f"rate {rate}")
+    findings = diagnose(Runs([killed]), lambda _: whole).findings
+    assert [(each.mode, each.line) for each in findings] == expected
 
 
 # In real processes

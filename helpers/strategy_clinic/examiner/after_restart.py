@@ -11,7 +11,7 @@ import ast
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..observer.events import (
@@ -235,11 +235,11 @@ class Lost:
         return self.value.startswith("(")
 
 
-def lost_values(run: Recording, whole: Recording) -> list[Lost]:
+def lost_values(run: Recording, whole: Recording, read: Collection[Key] = ()) -> list[Lost]:
     """Returns what a restart has lost, the likeliest first: what the whole run changes, and what differs then from it.
 
-    That is before its first step, and is not set again until the next save. Where weights differ, much else may have been
-    computed from them: only what has its first value is sure.
+    That is before its first step, and is not set again until the next save, or has been `read` before that. Where weights
+    differ, much else may have been computed from them: only what has its first value is sure.
     """
     updates, state, rights = first_common(starts_of(run), starts_of(whole))
     if not rights:
@@ -251,7 +251,7 @@ def lost_values(run: Recording, whole: Recording) -> list[Lost]:
         Lost(key, updates, state[key], rights[key], are_alike(state[key], first.get(key, "")))
         for key in differ
         if key in changed
-        and not (key in later and are_alike(later[key], usual.get(key, "")))
+        and (key in read or not (key in later and are_alike(later[key], usual.get(key, ""))))
         and is_own(key, state[key])  # the last two, since they read source code
         and is_carried_on(run, key, state[key], known)
         and stays(key, state[key], later.get(key, ""))

@@ -169,7 +169,7 @@ def lost(mode: str, holder: Holder) -> Rule:
 
 def lost_value(run: Recording, whole: Recording, others: Sequence[Recording]) -> Iterator[Loss]:
     """Yields the likeliest of the values of Python that a restart has lost."""
-    values = without_unstable(lost_values(run, whole), others)
+    values = without_unstable(lost_values(run, whole, decided_otherwise(run, whole)), others)
     if values and has_consequence(run, whole, values, others):
         yield loss_of_value(run, values[0])
 
@@ -195,10 +195,23 @@ def decided_by(whole: Recording, rate: float) -> list[Key]:
         held
         for write in whole.of(LearningRateWritten)
         if same_rate(write.value, rate)
-        for branch in map(branch_around, write.location[:1])
+        for branch in map(branch_around, write.location)
         for held in sorted(changed_values(whole))
         if branch and held[2] in map(name_of, nodes_under(branch.test))
         if any(each.lineno > branch.lineno for each in assignments_of(held))
+    ]
+
+
+def decided_otherwise(run: Recording, whole: Recording) -> list[Key]:
+    """Returns the values that decide about the last learning rates, where a restart ends after as many steps with others."""
+    if steps_at_end(run) != steps_at_end(whole):
+        return []
+    rates, rights = ([*map(rate_of, optimizers_of(each))] for each in (run, whole))
+    return [
+        held
+        for rate, right in zip(rates, rights)
+        if rate is not None and right is not None and not same_rate(rate, right)
+        for held in decided_by(whole, right)
     ]
 
 
