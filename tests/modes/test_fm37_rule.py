@@ -22,7 +22,7 @@ from strategy_clinic.examiner.divergence import (
     first_divergence,
 )
 from strategy_clinic.examiner.engine import diagnose
-from strategy_clinic.examiner.findings import Replace
+from strategy_clinic.examiner.findings import OnDevices, Replace
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.examiner.runs import plan
@@ -506,6 +506,39 @@ def test_a_part_that_changes_otherwise(third):
 
 def test_a_part_that_changes_with_how_a_batch_is_divided():
     assert judged_part((1, 2, 4), (1, 1)) == []
+
+
+def judged_print(printed, *terms):
+    """The findings where the weights agree on 1, 2 and 4 devices, and these numbers are printed."""
+    one, other, third = (
+        replace(with_loss(steps(0.1, n), *terms), output=f"loss {number:.4f}\n")
+        for n, number in zip((1, 2, 4), printed)
+    )
+
+    def answer(follow_up):
+        return third if isinstance(follow_up.change, OnDevices) else follow_up.recording
+
+    return diagnose(Runs([other, one]), answer).findings
+
+
+@pytest.mark.parametrize(
+    "terms, line, words",
+    [((SUM, PENALTY), 5, "adds a whole penalty"), ((SUM, MEAN), 3, "divides that part")],
+)
+def test_a_part_of_a_printed_loss_that_hardly_changes_the_weights(terms, line, words):
+    (finding,) = judged_print((0.6560, 0.6341, 0.5901), *terms)
+    assert (finding.mode, finding.line) == ("fm37", line)
+    assert "0.6341 on 2 devices, with the same weights, and 0.5901 on 4" in str(finding.message)
+    assert words in str(finding.message) and bool(finding.fix) is (PENALTY in terms)
+
+
+@pytest.mark.parametrize(
+    "third, terms",
+    [(0.5901, (SUM,)), (0.6231, (SUM, PENALTY)), (0.6341, (SUM, MEAN))],
+    ids=["no such part", "half as much again", "no more"],
+)
+def test_a_printed_loss_that_changes_otherwise(third, terms):
+    assert "fm37" not in [each.mode for each in judged_print((0.6560, 0.6341, third), *terms)]
 
 
 # The line to blame

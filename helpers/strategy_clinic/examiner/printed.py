@@ -61,6 +61,8 @@ BETWEEN = re.compile(rf"{BRACES.pattern}|{PERCENT.pattern}|#")
 FILLS = {"update_state", "append", "assign", "assign_add", "add"}
 MOST_LINES = 40  # that are followed from a number back to where it comes from
 WORDS = "with what it prints compared"
+# The text around numbers, which line of those with this text, and which number in it.
+Place = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class PrintedDifference:
     number: str
     other: str  # in its place on many devices
     factor: float  # by which all numbers differ that do; NaN if these factors are several
+    place: Place = ("", 0, 0)
 
     @property
     def is_by_replicas(self) -> bool:
@@ -89,6 +92,12 @@ class PrintedDifference:
     @property
     def counts(self) -> tuple[int, int]:
         return self.few.devices, self.many.devices
+
+    def in_place_of(self, run: Recording) -> str:
+        """Returns what another run prints in the place of the number; nothing if it prints other lines."""
+        text, line, i = self.place
+        lines = lines_by_text(run.output).get(text, [])
+        return str(NUMBER.findall(lines[line])[i]) if line < len(lines) else ""
 
     def __str__(self) -> str:
         few, many = self.counts
@@ -189,15 +198,11 @@ def first_other(
     text, line, i = place
     words = lines_by_text(few.output)[text][line]
     label = NUMBER.split(words)[i]
-    return PrintedDifference(few, many, words, label, number, other, factor)
+    return PrintedDifference(few, many, words, label, number, other, factor, place)
 
 
 def is_same_training(pair: Pair) -> bool:
     return not divergent_points(pair.few, pair.many, PART_OF_TOLERANCE) - pair.ignored
-
-
-# The text around numbers, which line of those with this text, and which number in it.
-Place = tuple[str, int, int]
 
 
 def differing(

@@ -21,7 +21,7 @@ from ...examiner.divergence import (
     update_ratio,
 )
 from ...examiner.findings import Finding, FollowUp, OnDevices, Replace
-from ...examiner.printed import printed_difference, source_of
+from ...examiner.printed import PrintedDifference, printed_difference, source_of
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs, same_batches
 from ...examiner.suspects import clippings, replaced_as_expected
@@ -106,16 +106,38 @@ def scaled_loss(runs: Runs) -> Steps:
 def printed_loss(runs: Runs) -> Steps:
     """Checks a loss that is right for the updates, and is printed as the sum of what each replica divides by its own part."""
     difference = yield from printed_difference(runs)
-    if difference and difference.is_by_replicas and difference.is_loss:
-        for pair in (yield from same_trainings(runs)):
-            shown = yield from scaling_undistorted(pair)
-            if shown:
-                yield found(pair, (), *shown)
-                return
-        location = source_of(difference) if difference.factor > 1 else ()
-        if location:
-            message = f"{difference}: it is the sum of means"
-            yield compared("fm37", difference.counts, location, message)
+    if difference is None or not difference.is_loss:
+        return
+    is_whole = difference.is_by_replicas
+    for pair in (yield from same_trainings(runs)):
+        shown = yield from (
+            scaling_undistorted(pair) if is_whole else growing_print(pair, difference)
+        )
+        if shown:
+            yield found(pair, (), *shown)
+            return
+    location = source_of(difference) if is_whole and difference.factor > 1 else ()
+    if location:
+        message = f"{difference}: it is the sum of means"
+        yield compared("fm37", difference.counts, location, message)
+
+
+def growing_print(pair: Pair, difference: PrintedDifference) -> Answers[Shown | None]:
+    """Returns what shows that a part of a printed loss grows with the devices, where it hardly changes the weights."""
+    location, why, fix = part_that_grows(pair)
+    if not location or other_number(pair):
+        return None
+    third = yield from on_more(pair)
+    number = difference.in_place_of(third) if third else ""
+    if third is None or not number:
+        return None
+    counts = difference.few.replicas, difference.many.replicas, third.replicas
+    values = [*map(float, (difference.number, difference.other, number))]
+    grows, growth = ((most - few) / (many - few) for few, many, most in (counts, values))
+    if abs(growth - grows) > NEAR * grows:
+        return None
+    message = f"{difference}, and {number} on {third.devices}: a part of it {why}"
+    return location, message, fix
 
 
 def scaling_undistorted(pair: Pair) -> Answers[Shown | None]:
@@ -157,12 +179,10 @@ def scaling(pair: Pair | None) -> Answers[Shown | None]:
 def growing_part(pair: Pair) -> Answers[Shown | None]:
     """Returns what shows that a part of the gradients grows with the devices, or falls, while the rest does not."""
     (one, other), loss = pair.watched, line_of_loss(pair)
-    if not loss or other.task or pair.is_distorted or not first_divergence(pair.one, pair.other):
+    if not loss or pair.is_distorted or not first_divergence(pair.one, pair.other):
         return None
-    replicas = other.replicas if one.plain else 0
-    change = OnDevices(2 * other.devices, replicas, pair.replacements)
-    third = yield FollowUp(other, change, f"on {change.devices} devices")
-    if third is None or third.replicas <= other.replicas or not is_same_training(one, third):
+    third = yield from on_more(pair)
+    if third is None:
         return None
     why = growth_in_words(pair, third)
     if not why or not (yield from differs_with_same_parts(pair)):
@@ -172,10 +192,28 @@ def growing_part(pair: Pair) -> Answers[Shown | None]:
     counts = f"{one.replicas}, {other.replicas} and {third.replicas} devices"
     message = f"on {counts}, with the same examples, a part of the first update"
     if why == GROWS:
-        if added := only_penalty(pair):
-            return added, f"{message} {ADDS}", SHARE
-        loss = only_mean(pair) or loss
+        line, why, fix = part_that_grows(pair)
+        return line or loss, f"{message} {why}", fix
     return loss, f"{message} {why}"
+
+
+def on_more(pair: Pair) -> Answers[Recording | None]:
+    """Returns the same training on twice as many devices."""
+    one, other = pair.watched
+    if other.task:
+        return None
+    replicas = other.replicas if one.plain else 0
+    change = OnDevices(2 * other.devices, replicas, pair.replacements)
+    third = yield FollowUp(other, change, f"on {change.devices} devices")
+    is_more = third is not None and third.replicas > other.replicas
+    return third if third and is_more and is_same_training(one, third) else None
+
+
+def part_that_grows(pair: Pair) -> tuple[Stack, str, str]:
+    """Returns the only line that can make a part of the loss grow with the devices, why it does, and a fix."""
+    if added := only_penalty(pair):
+        return added, ADDS, SHARE
+    return only_mean(pair), GROWS, ""
 
 
 def differs_with_same_parts(pair: Pair) -> Answers[bool]:
