@@ -541,6 +541,37 @@ def test_a_printed_loss_that_changes_otherwise(third, terms):
     assert "fm37" not in [each.mode for each in judged_print((0.6560, 0.6341, third), *terms)]
 
 
+AFTER_LOSS = """\
+count = strategy.num_replicas_in_sync
+def step(pairs):
+    for gradient, weight in pairs:
+        share = gradient / (count * 2)
+        given.append((share, weight))
+    optimizer.apply_gradients(given)
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, terms, line",
+    [
+        ("", "", (SUM,), 4),
+        ("count * 2", "2", (SUM,), 6),
+        ("", "", (MEAN,), 7),
+        ("", "", (), 7),
+    ],
+    ids=["in the step", "nobody knows where", "a mean of a part", "an unknown loss"],
+)
+def test_gradients_of_a_whole_share_that_are_divided_once_more(tmp_path, old, new, terms, line):
+    path = tmp_path / "train.py"
+    path.write_text(AFTER_LOSS.replace(old, new))
+    runs = [steps(0.1, 1), steps(0.05, 2, location=stack(path, 6))]
+    one, other = (with_loss(each, *terms) if terms else each for each in runs)
+    (finding,) = diagnose(Runs([other, one])).findings
+    assert (finding.mode, finding.line) == ("fm37", line)
+    assert ("its gradients" in str(finding.message)) is ("in the loss alone" in finding.fix)
+    assert bool(finding.fix) is (line != 7)
+
+
 # The line to blame
 
 CHOSEN = """\

@@ -22,7 +22,7 @@ from ...examiner.divergence import (
 )
 from ...examiner.findings import Finding, FollowUp, OnDevices, Replace
 from ...examiner.printed import PrintedDifference, printed_difference, source_of
-from ...examiner.recording import Recording
+from ...examiner.recording import Kind, Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs, same_batches
 from ...examiner.suspects import clippings, replaced_as_expected
 from ...observer.events import (
@@ -49,6 +49,10 @@ NO_SUM = (
 FOR_EACH_EXAMPLE = (
     "let the loss return one value for each example: outputs and labels need two axes, as `y[:, None]`, since a loss of Keras "
     "takes the mean over the last one"
+)
+ONCE = (
+    "divide by the whole batch in the loss alone, as it does, and not by the number of replicas after that: the optimizer adds "
+    "up the gradients of the replicas"
 )
 OF_EACH = "return the loss of each example, and let Keras divide their sum by the whole batch"
 SHARE = "divide the penalty by the number of replicas: `tf.nn.scale_regularization_loss(penalty)`"
@@ -168,6 +172,9 @@ def scaling(pair: Pair | None) -> Answers[Shown | None]:
             why = "the loss is divided by the number of replicas once too often"
             if own := divided_again(pair):
                 return own, f"{what} {on_many}: {why}, by Keras", OF_EACH
+            if after := division_after_loss(pair):
+                why = "the loss is divided by the whole batch, and its gradients by the number of replicas once more"
+                return after, f"{what} {on_many}: {why}", ONCE
             return other_number(pair) or loss, f"{what} {on_many}: {why}"
     if has_penalty(pair) and (yield from is_repeated(has_penalty, pair)):
         why = f"each of {many} replicas adds the whole penalty on them to its part of the loss"
@@ -318,6 +325,34 @@ def divided_again(pair: Pair) -> Stack:
     return next((each.location for each in loss.written(loss.reductions)), ())
 
 
+def division_after_loss(pair: Pair) -> Stack:
+    """Returns the line that divides the gradients by the number of replicas, or else applies them.
+
+    Nothing if the loss is divided by the number of its own examples, or by another number on more devices.
+    """
+    recording, loss = pair.watched[1], traced_loss(pair)
+    is_whole = loss and traced_loss(pair, 0) and not means(pair) and not other_number(pair)
+    updates = [each.location for each in since(recording, pair.training, GradientsApplied)]
+    stack = next(filter(None, updates), ()) if is_whole else ()
+    if not stack or "fit" in blame.called_at(stack[0]):
+        return ()
+    counts = {"num_replicas_in_sync"}
+    for each in blame.nodes_of_file(stack[0].path, ast.Assign):
+        if counts & names_under(each.value):
+            counts |= set().union(*map(names_under, each.targets))
+    lines = [
+        each.lineno
+        for each in blame.nodes_under(blame.function_at(stack[0]))
+        if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div)
+        if counts & names_under(each.right)
+    ]
+    return (stack[0]._replace(line=lines[-1]), *stack) if lines else stack
+
+
+def names_under(node: ast.AST) -> set[str]:
+    return {name for each in ast.walk(node) if (name := blame.name_of(each))}
+
+
 def penalty(pair: Pair) -> Stack:
     """Returns the line that computes a penalty on weights which is added to the loss of a part."""
     loss = traced_loss(pair)
@@ -346,14 +381,19 @@ def line_of_loss(pair: Pair) -> Stack:
 
 def line_of_gradient(recording: Recording, training: int) -> Stack:
     """Returns the line that computed a gradient first in a training."""
-    before = [step for step in recording.of(StepEnded) if step.training < training]
-    computed = recording.of(GradientComputed)
-    if before:  # a training may use the lines of the one before
-        own = recording.of(GradientComputed, after=before[-1])
-        computed = [*own, *recording.of(GradientComputed, until=before[-1])[::-1]]
+    computed = since(recording, training, GradientComputed)
     # A loss may have gradients in it that are taken of no variable
     of_variables = [each for each in computed if each.connected] or computed
     return next((each.location for each in of_variables if each.location), ())
+
+
+def since(recording: Recording, training: int, kind: type[Kind]) -> list[Kind]:
+    """Returns the events of a training, and then those before it, the last one first: it may use the lines of these."""
+    before = [step for step in recording.of(StepEnded) if step.training < training]
+    if not before:
+        return recording.of(kind)
+    own, earlier = recording.of(kind, after=before[-1]), recording.of(kind, until=before[-1])
+    return [*own, *earlier[::-1]]
 
 
 def line_of_sum(pair: Pair) -> Stack:
