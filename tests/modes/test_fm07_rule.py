@@ -31,7 +31,7 @@ from strategy_clinic.observer.events import (
             RandomNumberFrozen(LINE, "np.random.normal", "step"),
             "np.random.normal is called once, while step is traced",
             "the generator moved on in the trace",
-            "",
+            "draw it in the graph",
         ),
     ],
     ids=["number", "counter", "random number"],
@@ -40,7 +40,24 @@ def test_what_a_trace_froze(frozen, message, proof, fix):
     (finding,) = found(run(frozen))
     assert (finding.mode, finding.line) == ("fm07", 7)
     assert message in str(finding.message) and proof in str(finding.proof)
-    assert fix in finding.fix and bool(fix) == bool(finding.fix)
+    assert fix in finding.fix and "tf.cond" not in finding.fix
+
+
+BRANCHES = """\
+def step(self, x):
+    beta = self.beta
+    if self.steps % 2:
+        x = 2 * x
+    return x
+"""
+
+
+@pytest.mark.parametrize("name, told", [("self.steps", True), ("self.beta", False)])
+def test_a_frozen_value_for_which_an_if_asks(tmp_path, name, told):
+    (tmp_path / "train.py").write_text(BRANCHES)
+    frozen = CounterFrozen(stack(tmp_path / "train.py", 2), name, "step", "1")
+    (finding,) = found(run(frozen))
+    assert ("tf.cond" in finding.fix) is told
 
 
 def test_a_program_that_changes_nothing():

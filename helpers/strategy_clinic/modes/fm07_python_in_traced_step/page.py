@@ -21,7 +21,10 @@ MODE = FailureMode(
     slug="python_in_traced_step",
     title="`Cannot convert a symbolic tf.Tensor to a numpy array`: NumPy inside `tf.function` or `fit`",
     sees="NumPy in a loss, a metric or a step cannot convert a symbolic tensor, or gives one value forever",
-    fix="use `tf.*` for all that depends on tensors or must change from step to step, and `tf.where` or `tf.cond` for `if`",
+    fix=(
+        "use `tf.*` for all that depends on tensors or must change from step to step; an operator asks NumPy, too, where the "
+        "shapes or types of a tensor and an array do not fit"
+    ),
     document="001",
     switches=("strategy",),
     symptoms=(

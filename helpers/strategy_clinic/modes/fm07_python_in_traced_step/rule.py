@@ -1,5 +1,6 @@
 """Checks fm07: a graph has a number of Python that the program changes later, or a random number that was drawn once."""
 
+import ast
 import builtins
 import re
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...examiner.blame import called_at
+from ...examiner.blame import called_at, function_at, name_of, nodes_under
 from ...examiner.copies import fitted_only, last_difference, state_of_schedule
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
@@ -32,8 +33,12 @@ CALLBACKS = (
 
 IN_VARIABLE = (
     "keep it in a `tf.Variable(..., trainable=False)` that is changed with `assign`, and compute with `tf.*` all that follows "
-    "from it, with `tf.where` or `tf.cond` for `if`"
+    "from it"
 )
+DRAWN = (
+    "draw it in the graph: with `tf.random.*`, or with a `tf.random.Generator` that is made before"
+)
+BRANCH = ", with `tf.where` or `tf.cond` for `if`"
 FROM_STEP = (
     "compute the rate from the argument `step` with `tf.*`, and change nothing of Python there"
 )
@@ -46,8 +51,7 @@ def value_frozen(recording: Recording) -> Iterator[Finding]:
             f"{frozen.name} was {frozen.traced} when this was traced, and stays so in the graph"
         )
         proof = f"the program has set it to {frozen.now} since, and the same graph ran again"
-        finding = observed("fm07", recording, frozen.location, message, proof)
-        yield replace(finding, fix=IN_VARIABLE)
+        yield in_variable(observed("fm07", recording, frozen.location, message, proof), frozen.name)
 
 
 @rule("fm07")
@@ -55,8 +59,19 @@ def counter_frozen(recording: Recording) -> Iterator[Finding]:
     for frozen in recording.of(CounterFrozen):
         message = f"{frozen.function} counts {frozen.name} only while it is traced"
         proof = f"it is still {frozen.now} after more calls of the same graph"
-        finding = observed("fm07", recording, frozen.location, message, proof)
-        yield replace(finding, fix=IN_VARIABLE)
+        yield in_variable(observed("fm07", recording, frozen.location, message, proof), frozen.name)
+
+
+def in_variable(finding: Finding, name: str) -> Finding:
+    decides = is_asked_for(finding.location.frames, name.rpartition(".")[2])
+    return replace(finding, fix=IN_VARIABLE + BRANCH if decides else IN_VARIABLE)
+
+
+def is_asked_for(stack: Stack, name: str) -> bool:
+    """Tells whether an `if` asks for this name in the function of the line."""
+    nodes = nodes_under(function_at(stack[0])) if stack else ()
+    tests = [node.test for node in nodes if isinstance(node, ast.If | ast.IfExp | ast.While)]
+    return any(name in map(name_of, ast.walk(test)) for test in tests)
 
 
 @rule("fm07")
@@ -64,7 +79,7 @@ def random_number_frozen(recording: Recording) -> Iterator[Finding]:
     for frozen in recording.of(RandomNumberFrozen):
         message = f"{frozen.name} is called once, while {frozen.function} is traced: it gives one value for ever"
         proof = "the generator moved on in the trace, and the graph is used more than once"
-        yield observed("fm07", recording, frozen.location, message, proof)
+        yield replace(observed("fm07", recording, frozen.location, message, proof), fix=DRAWN)
 
 
 @rule("fm07")
