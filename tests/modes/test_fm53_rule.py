@@ -4,6 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 
 import pytest
+import recorded
 from recorded import LINE, OTHER, answering, found, modes, run, stack, strategy, updated
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
@@ -19,6 +20,7 @@ from strategy_clinic.observer.events import (
     Outcome,
     ReplicaCountRead,
 )
+from strategy_clinic.observer.replacements import Replacement
 
 rule = import_module("strategy_clinic.modes.fm53_same_work_on_every_replica.rule")
 VALUES = "experimental_distribute_values_from_function"
@@ -171,6 +173,49 @@ out = model.predict(x, batch_size=8)
 def script(tmp_path):
     (tmp_path / "train.py").write_text(ON_BATCH)
     return tmp_path / "train.py"
+
+
+JUDGES = """\
+def judge_all(later):
+    for batch in later:
+        strategy.run(judge, args=batch)
+judge_all(dataset)
+print(f"of {asked.result()} loans")
+"""
+
+
+def judged(path, devices, asked, judge, sizes):
+    """A run that prints how many examples it has judged, and calls a model with so many of them on each replica."""
+    at = (*stack(path, 3, 2, function="judge_all"), *stack(path, 4))
+    batches = [DatasetBatched(LINE, size) for size in sizes]
+    call, taken = ModelCalled(at, judge, devices, (1,)), BatchTaken(LINE, (8 // devices,) * devices)
+    output = f"of {asked:.1f} loans\n"
+    return recorded.trained(0.5, taken, *batches, call, devices=devices, output=output)
+
+
+@pytest.mark.parametrize(
+    "asked, judge, sizes, known, expected",
+    [
+        (256, 64, (8, 64), True, [("fm53", 4)]),
+        (256, 64, (8, 64), False, [("fm53", 4)]),
+        (256, 32, (8, 64), True, [("fm44", 5)]),
+        (256, 64, (8, 128), True, [("fm44", 5)]),
+        (128, 64, (8, 64), True, []),
+    ],
+    ids=["whole", "of a size that no graph knows", "divided", "larger batches", "the same count"],
+)
+def test_an_evaluation_that_each_replica_makes(tmp_path, asked, judge, sizes, known, expected):
+    path = tmp_path / "train.py"
+    path.write_text(JUDGES)
+    full = {1: judged(path, 1, 128, 64, (8, 64)), 2: judged(path, 2, asked, judge, sizes)}
+    seen = full if known else {n: judged(path, n, 128 * n, 1, (8, 64)) for n in full}
+
+    def answer(follow_up):
+        is_full = Replacement.FULL_BATCHES in follow_up.change.replacements
+        return full[follow_up.recording.devices] if is_full else follow_up.recording
+
+    findings = diagnose(Runs([seen[2], seen[1]]), answer).findings
+    assert [(each.mode, each.line) for each in findings] == expected
 
 
 def called(script, line, replicas, examples=8, **fields):

@@ -25,6 +25,7 @@ from ...examiner.printed import PrintedDifference, printed_difference, source_of
 from ...examiner.recording import Kind, Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs, same_batches
 from ...examiner.suspects import clippings, replaced_as_expected
+from ...examiner.whole_batches import whole_batch_counted
 from ...observer.events import (
     GradientComputed,
     GradientsApplied,
@@ -121,7 +122,7 @@ def printed_loss(runs: Runs) -> Steps:
             yield found(pair, (), *shown)
             return
     location = source_of(difference) if is_whole and difference.factor > 1 else ()
-    if location:
+    if location and not (yield from whole_batch_counted(runs, difference)):
         message = f"{difference}: it is the sum of means"
         yield compared("fm37", difference.counts, location, message)
 

@@ -14,6 +14,7 @@ from ...examiner.printed import printed_difference, source_of
 from ...examiner.recording import Recording
 from ...examiner.reported import is_scaled, line_in_step, updates
 from ...examiner.rule import Answers, Runs, Steps, compared, least_and_most, rule_of_runs
+from ...examiner.whole_batches import whole_batch_counted
 from ...observer.events import Definition, Frame, MetricsReported, Stack, StepEnded, Use
 
 FIX = (
@@ -70,13 +71,14 @@ def reported_differently(runs: Runs) -> Steps:
 def printed_differently(runs: Runs) -> Steps:
     """Checks the numbers that the program prints itself.
 
-    A loss that grows with the devices is fm37, a mean of means fm19, and the value of one replica fm39: these have spoken.
+    A loss that grows with the devices is fm37, a mean of means fm19, and the value of one replica fm39: these have spoken. What
+    each replica counts of the whole batch is fm53.
     """
     difference = yield from printed_difference(runs)
     if difference is None or difference.is_by_replicas and difference.is_loss:
         return
     location = source_of(difference)
-    if location:
+    if location and not (yield from whole_batch_counted(runs, difference)):
         finding = compared("fm44", difference.counts, location, str(difference))
         yield replace(finding, fix=FIX)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ...examiner import blame
 from ...examiner.findings import Finding, FollowUp, Note, counted
-from ...examiner.printed import program_files
+from ...examiner.printed import printed_difference, program_files
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import (
     FULL_BATCHES,
@@ -22,6 +22,7 @@ from ...examiner.rule import (
     rule,
     rule_of_runs,
 )
+from ...examiner.whole_batches import whole_batch_counted
 from ...observer.events import (
     BatchTaken,
     DatasetBatched,
@@ -148,6 +149,23 @@ def whole_batch_of_dataset(runs: Runs) -> Steps:
         )
 
 
+@rule_of_runs("fm53", last=True)
+def counted_on_each_replica(runs: Runs) -> Steps:
+    """Checks for a printed number that is so many times as large, since a step that trains nothing takes whole batches."""
+    difference = yield from printed_difference(runs)
+    call = (yield from whole_batch_counted(runs, difference)) if difference else None
+    if difference and call:
+        calls = [i for i, frame in enumerate(call.location) if "run" in blame.called_at(frame)]
+        given = call.location[calls[0] if calls else 0 :]
+        location = from_loop(given, program_files(difference.many))
+        message = (
+            f"the input is not distributed: each of {call.replicas} replicas takes all {call.examples} examples of a batch, and "
+            f"{difference}"
+        )
+        finding = compared("fm53", difference.counts, location, message)
+        yield replace(finding, fix=DISTRIBUTED)
+
+
 def given_otherwise(recording: Recording) -> bool:
     """Tells whether it is known already how examples reach the replicas: from functions, as tensors, or by methods of Keras."""
     known = [*recording.of(DatasetFromFunction), *recording.of(InputShared)]
@@ -207,7 +225,7 @@ def from_loop(stack: Stack, paths: Sequence[str] = ()) -> Stack:
         loops = [loop for loop in loops_around(frame) if takes(loop, names)]
         if loops:
             start = frame._replace(line=loops[-1].target.lineno)
-            return maker_of((start, *stack[i + 1 :]), loops[-1].iter, paths)
+            return maker_of((start, *callers_of(stack[i:])), loops[-1].iter, paths)
         function = blame.function_at(frame)
         if function is None or i + 1 == len(stack):
             break
@@ -216,6 +234,12 @@ def from_loop(stack: Stack, paths: Sequence[str] = ()) -> Stack:
         name = function.name if function.name in called else next(iter(called), "")
         names = given_names(stack[i + 1], name)
     return stack
+
+
+def callers_of(stack: Stack) -> Iterator[Frame]:
+    """Returns the frames of those that called a function: in a graph, the line of a loop has one of its own."""
+    function = blame.function_at(stack[0])
+    return itertools.dropwhile(lambda frame: blame.function_at(frame) is function, stack[1:])
 
 
 def loops_around(frame: Frame) -> list[Taking]:
