@@ -234,6 +234,28 @@ def test_what_a_layer_is_called_with_is_no_choice(line, expected, tmp_path):
     assert lines(blame.from_choice(stacks)) == expected
 
 
+FACTOR = """\
+def bonus(settings, entropy):
+    return settings.weight * tf.reduce_mean(entropy)
+
+def learn(self, entropy):
+    settings = self.settings
+    return bonus(settings, entropy)
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, expected",
+    [("", "", [2, 6]), ("tf.reduce_mean", "settings.mean", [5, 2, 6])],
+    ids=["a number of it", "a function of it"],
+)
+def test_an_object_of_which_a_line_reads_an_attribute(old, new, expected, tmp_path):
+    path = tmp_path / "loss.py"
+    path.write_text(FACTOR.replace(old, new) if old else FACTOR)
+    stacks = *stack(path, 2, function="bonus"), *stack(path, 6, function="learn")
+    assert lines(blame.from_choice(stacks)) == expected
+
+
 def test_the_same_statement(at, tmp_path):
     (one,), (other,) = at(9), at(10)
     assert blame.same_statement(one, one)

@@ -606,10 +606,16 @@ def from_partial(stack: Stack) -> Stack:
 
 
 def names_chosen_at(frame: Frame) -> list[str]:
-    """Returns the names that a line reads, without those of the data for a layer that it makes and calls."""
+    """Returns the names that a line reads, without those of the data for a layer that it makes and calls.
+
+    An object of which it reads an attribute has chosen nothing, unless the line calls this.
+    """
     statement = statement_at(frame)
     layers_called = [call for call in calls_in(statement) if isinstance(call.func, ast.Call)]
     data = {node for call in layers_called for each in call.args for node in ast.walk(each)}
+    called = {node for call in calls_in(statement) for node in ast.walk(call.func)}
+    read = [node for node in nodes_under(statement) if isinstance(node, ast.Attribute)]
+    data |= {node.value for node in read if node not in called}
     return [
         node.id
         for node in nodes_under(statement)
