@@ -3,13 +3,26 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, found, loaded, modes, run, saved, stack, strategy, updated
+from recorded import (
+    LINE,
+    OTHER,
+    found,
+    loaded,
+    modes,
+    run,
+    saved,
+    stack,
+    strategy,
+    updated,
+    written,
+)
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
     DatasetBatched,
     DatasetFromFunction,
+    LearningRateWritten,
     ModelCalled,
     ReplicaCountRead,
 )
@@ -82,19 +95,33 @@ def test_another_model_is_trained():
 # A batch that grows with every device, by the program's choice
 
 
-def chosen(devices, examples, rate="0.1", asks=True):
+def chosen(devices, examples, rate="0.1", asks=True, later=()):
     role = Role.WATCHED if devices == 2 else Role.COMPARED
     asked = [ReplicaCountRead(LINE)] if asks else []
     called = ModelCalled(OTHER, examples, devices, (2,))
-    events = strategy(devices), *asked, called, updated(learning_rate=rate)
+    trained = updated(learning_rate=rate) if rate else written(location=OTHER)
+    rates = [LearningRateWritten(OTHER, 6, each) for each in later]
+    events = strategy(devices), *asked, called, trained, *rates
     return run(*events, devices=devices, role=role)
 
 
-def test_a_batch_that_grows_while_the_learning_rate_stays_is_a_note():
-    diagnosis = diagnose(Runs([chosen(2, 8), chosen(1, 8)]))
+@pytest.mark.parametrize(
+    "rate, later, lower, said",
+    [
+        ("0.1", (), (), ", with the same learning rate: a training"),
+        ("0.1", (0.05, 0.2), (), ", with the same learning rate: a training"),
+        ("0.1", (0.05,), (0.02,), ", with the same learning rate: a training"),
+        ("Warmup", (), (), "if its learning rate does not follow"),
+        ("", (), (), "if its learning rate does not follow"),
+    ],
+    ids=["one rate", "of a callback", "lowered by what it sees", "a schedule", "no optimizer"],
+)
+def test_a_batch_that_grows_while_the_learning_rate_stays_is_a_note(rate, later, lower, said):
+    runs = chosen(2, 8, rate, later=(*later, *lower)), chosen(1, 8, rate, later=later)
+    diagnosis = diagnose(Runs(runs))
     assert diagnosis.findings == []
     (note,) = [note for note in diagnosis.notes if "fm26" in note]
-    assert "8 examples on 1 replica and 16 on 2" in note
+    assert "8 examples on 1 replica and 16 on 2" in note and said in note
 
 
 @pytest.mark.parametrize(
@@ -102,6 +129,8 @@ def test_a_batch_that_grows_while_the_learning_rate_stays_is_a_note():
     [
         (chosen(1, 16), chosen(2, 8)),
         (chosen(1, 8), chosen(2, 8, rate="0.2")),
+        (chosen(1, 8, later=[0.1, 0.4]), chosen(2, 8, later=[0.1, 0.8])),
+        (chosen(1, 8), chosen(2, 8, later=[0.2])),
         (chosen(1, 8, asks=False), chosen(2, 8, asks=False)),
         (chosen(1, 0), chosen(2, 0)),
         (
@@ -109,7 +138,15 @@ def test_a_batch_that_grows_while_the_learning_rate_stays_is_a_note():
             replace(other := chosen(2, 8), events=(*other.events, DatasetFromFunction(LINE))),
         ),
     ],
-    ids=["one batch", "scaled rate", "not chosen", "unknown", "batches of replicas"],
+    ids=[
+        "one batch",
+        "scaled rate",
+        "scaled by a callback",
+        "raised by a callback",
+        "not chosen",
+        "unknown",
+        "batches of replicas",
+    ],
 )
 def test_another_batch_or_another_rate_is_no_note(one, other):
     assert not [note for note in diagnose(Runs([other, one])).notes if "fm26" in note]

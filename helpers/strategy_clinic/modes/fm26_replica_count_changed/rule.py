@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from ...examiner.blame import from_batches, from_choice
 from ...examiner.findings import Finding, Note, counted
 from ...examiner.recording import Recording
+from ...examiner.restarts import rate_of
 from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
-from ...examiner.whose_fault import learning_rates
 from ...observer.events import (
     DatasetBatched,
     DatasetFromFunction,
     GradientsApplied,
+    LearningRateWritten,
     Loaded,
     ModelCalled,
     ReplicaCountRead,
@@ -53,11 +54,32 @@ def batch_grows_alone(runs: Runs) -> Steps:
     if other.of(DatasetFromFunction) and not is_chosen:
         return  # the batches of replicas, which fm21 judges
     grows = one.examples * many == other.examples * few > 0
-    if grows and learning_rates(one) == learning_rates(other):
+    rates, others = rates_of(one), rates_of(other)
+    if grows and are_alike(rates, others):
+        is_known = bool(rates) and all(isinstance(each, float) for each in rates)
         yield Note(
-            f"a step takes in {one.examples} examples on {counted(few, 'replica')} and {other.examples} on {many}, "
-            "with the same learning rate: a training that is continued on more devices becomes another one (fm26)"
+            f"a step takes in {one.examples} examples on {counted(few, 'replica')} and {other.examples} on {many}"
+            + ", with the same learning rate" * is_known
+            + ": a training that is continued on more devices becomes another one"
+            + " if its learning rate does not follow" * (not is_known)
+            + " (fm26)"
         )
+
+
+def rates_of(run: Recording) -> set[float | str]:
+    """Returns the learning rates with which optimizers begin, and those that are set later; of a schedule what is known of it."""
+    begun = [each.optimizer for each in run.of(GradientsApplied)]
+    known = [(rate_of(each), each.learning_rate) for each in begun]
+    written = {each.value for each in run.of(LearningRateWritten)}
+    return written | {name if rate is None else rate for rate, name in known}
+
+
+def are_alike(rates: set[float | str], others: set[float | str]) -> bool:
+    """Tells whether runs have the same rates, or one of them has lower ones besides: a callback lowers it by what it sees."""
+    common, apart = rates & others, rates ^ others
+    numbers = [each for each in apart if isinstance(each, float)]
+    least = min((each for each in common if isinstance(each, float)), default=0.0)
+    return len(numbers) == len(apart) and max(numbers, default=-1.0) < least
 
 
 def calls_before_and_after(recording: Recording) -> Iterator[tuple[ModelCalled, ModelCalled]]:
