@@ -100,7 +100,7 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
             yield replace(finding, fix=ASSIGNED if assigned else by_optimizer)
 
 
-@rule("fm38", explains_divergence=False)
+@rule("fm38")
 def statistics_stay(recording: Recording) -> Steps:
     """Notes a normalization that is trained, and whose moving variance is 1 at the end: it is called for inference."""
     ended = recording.last(Ended)
