@@ -88,7 +88,7 @@ def found_unasked(steps: rule.Steps) -> Iterator[Finding]:
 
 
 def findings_of_rules(
-    runs: Runs, rules: ModeRules, follow_ups: FollowUps, is_raised: bool = False
+    runs: Runs, rules: ModeRules, follow_ups: FollowUps, *, is_raised: bool
 ) -> Iterator[Finding]:
     """Yields what each rule finds; the last ones speak only if nothing found before may be the reason, and nothing was raised."""
     spoken: list[Rule] = []

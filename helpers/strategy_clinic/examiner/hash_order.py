@@ -21,19 +21,19 @@ from .findings import FollowUp, OtherHashes
 from .printed import ANY_NUMBER, is_comparable, program_files
 from .recording import Recording, Role
 from .restarts import loads_at_start
-from .rule import Answers as Asked
+from .rule import Answers
 
-HASHES, SETS = {"hash"}, {"set", "frozenset"}
-# What these return of a set has no order, or one of its own.
-WITHOUT_ORDER = {"sorted", "len", "min", "max", "sum", "any", "all", "set", "frozenset"}
+SETS = {"set", "frozenset"}
+# What these return of a set has no order, or one of its own: for a program that has no other set, no run is made.
+WITHOUT_ORDER = {"sorted", "len", "min", "max", "sum", "any", "all", *SETS}
 WORD = re.compile(r"[^\W\d]\w*")
 WORDS = "with other hashes of strings, as each process has them"
 
 
-def answers_otherwise(run: Recording) -> Asked[Stack]:
+def answers_otherwise(run: Recording) -> Answers[Stack]:
     """Returns the line of a set or a hash through which a program that only loads answers otherwise; nothing if there is none."""
-    lines = lines_of_hashes(run)
-    if not lines or not run.finished or not loads_only(run):
+    lines = lines_of_hashes(run) if run.finished and loads_only(run) else ()
+    if not lines:
         return ()
     other = yield FollowUp(run, OtherHashes(), WORDS)
     if other is None or not other.finished or not are_other_answers(run, other):
@@ -62,20 +62,20 @@ def are_other_answers(run: Recording, other: Recording) -> bool:
     )
 
 
-class Answers(NamedTuple):
+class Answered(NamedTuple):
     """What does not depend on the order in which a program asks a model."""
 
     numbers: list[float]
     words: Counter[str]
 
 
-def answers_in(run: Recording) -> Answers:
+def answers_in(run: Recording) -> Answered:
     """Returns the sizes of what models answer, the metrics of their evaluations, and the words and numbers that are printed."""
     printed = "\n".join(filter(is_comparable, run.output.splitlines()))
     metrics = [each.value for report in run.of(MetricsReported) for each in report.metrics]
     numbers = [*metrics, *answers_known(run)]
     numbers += map(float, ANY_NUMBER.findall(printed))
-    return Answers(
+    return Answered(
         sorted(filter(math.isfinite, numbers)), Counter(WORD.findall(ANY_NUMBER.sub("#", printed)))
     )
 
@@ -91,28 +91,28 @@ def answers_known(run: Recording) -> Iterator[float]:
 
 def lines_of_hashes(run: Recording) -> Stack:
     """Returns the lines on which a program takes the hash of something, or the order of a set."""
-    found = []
-    for path in program_files(run):
-        parents = {
-            child: node for node in nodes_of_file(path) for child in ast.iter_child_nodes(node)
-        }
-        for node in nodes_of_file(path, ast.expr):
-            if is_hash(node) or is_set(node) and has_order(parents.get(node)):
-                found.append(Frame(path, node.lineno, ""))
-    return tuple(found)
+    return tuple(
+        Frame(path, node.lineno, "")
+        for path in program_files(run)
+        for parents in [parents_in(path)]
+        for node in nodes_of_file(path, ast.expr)
+        if called_in(node) == "hash" or is_set(node) and has_order(parents.get(node))
+    )
 
 
-def is_hash(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and called_name(node) in HASHES
+def parents_in(path: str) -> dict[ast.AST, ast.AST]:
+    return {child: node for node in nodes_of_file(path) for child in ast.iter_child_nodes(node)}
 
 
 def is_set(node: ast.expr) -> bool:
-    is_made = isinstance(node, ast.Call) and called_name(node) in SETS
-    return is_made or isinstance(node, ast.Set | ast.SetComp)
+    return called_in(node) in SETS or isinstance(node, ast.Set | ast.SetComp)
 
 
 def has_order(user: ast.AST | None) -> bool:
     """Tells whether the order of a set may matter to what it is given to."""
-    if isinstance(user, ast.Compare):
-        return False
-    return not (isinstance(user, ast.Call) and called_name(user) in WITHOUT_ORDER)
+    return not isinstance(user, ast.Compare) and called_in(user) not in WITHOUT_ORDER
+
+
+def called_in(node: ast.AST | None) -> str:
+    """Returns the name of the function that an expression calls; nothing if it is no call."""
+    return called_name(node) if isinstance(node, ast.Call) else ""

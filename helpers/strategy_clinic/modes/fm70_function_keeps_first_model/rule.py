@@ -33,11 +33,11 @@ FOR_OPTIMIZERS = (
 
 
 @rule("fm70", explains_divergence=False)
-def only_the_first_is_trained(run: Recording) -> Iterator[Finding]:
-    yield from first_models(run)
+def only_the_first_is_used(run: Recording) -> Iterator[Finding]:
+    yield from [*first_model(run)] or [*first_optimizer(run)]
 
 
-def first_models(run: Recording) -> Iterator[Finding]:
+def first_model(run: Recording) -> Iterator[Finding]:
     """Checks for a model and an optimizer that were made again, at the same lines, and of which neither is used to train.
 
     What is loaded, or written by the program, may be made for that alone: one of several later ones has to be neither.
@@ -68,14 +68,13 @@ def first_models(run: Recording) -> Iterator[Finding]:
             return
 
 
-@rule("fm70", explains_divergence=False)
-def only_the_first_optimizer(run: Recording) -> Iterator[Finding]:
+def first_optimizer(run: Recording) -> Iterator[Finding]:
     """Checks for an optimizer in whose place another was put, while a graph goes on with the first."""
-    frozen = [each for each in run.of(PythonValueFrozen) if each.is_optimizer]
-    if frozen and not [*first_models(run)]:
-        first, kinds = frozen[0], (frozen[0].traced, frozen[0].now)
-        later = "another one" if kinds[0] == kinds[1] else f"{kinds[1]} that is made later"
-        message = f"the traced step keeps the first {first.name}, {kinds[0]}: {later} takes no step"
+    for first in [each for each in run.of(PythonValueFrozen) if each.is_optimizer][:1]:
+        later = "another one" if first.traced == first.now else f"{first.now} that is made later"
+        message = (
+            f"the traced step keeps the first {first.name}, {first.traced}: {later} takes no step"
+        )
         proof = "the program has put another in its place, and the same graph ran again"
         found = observed("fm70", run, traced_function(first.location), message, proof)
         yield replace(found, fix=FOR_OPTIMIZERS)
