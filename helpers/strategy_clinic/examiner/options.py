@@ -80,13 +80,17 @@ class Origin:
         branches = blame.nodes_of_file(self.frame.path, ast.If)
         return any(blame.spans(each, line) and self.reads_option(each.test) for each in branches)
 
-    def reads_option(self, node: ast.AST, steps: int = MOST_STEPS) -> bool:
+    def reads_option(self, node: ast.AST) -> bool:
         """Tells whether a value depends on an option that is not given."""
-        if words_in(node) & self.options.unset:
-            return True
-        names = {blame.name_of(each) for each in ast.walk(node)} if steps else set[str]()
-        values = [value for name in names for value in self.values.get(name, [])]
-        return any(self.reads_option(value, steps - 1) for value in values)
+        nodes: list[ast.AST] = [node]
+        known: set[str] = set()  # names whose values have been looked at
+        for _ in range(MOST_STEPS + 1):
+            if any(words_in(each) & self.options.unset for each in nodes):
+                return True
+            names = {blame.name_of(part) for each in nodes for part in ast.walk(each)} - known
+            nodes = [value for name in names for value in self.values.get(name, [])]
+            known |= names
+        return False
 
     def loads_option(self, loads: Collection[str]) -> bool:
         """Tells whether an option that is not given decides about a branch of the file that calls one of these functions."""

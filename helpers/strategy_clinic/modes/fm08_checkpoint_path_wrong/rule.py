@@ -44,11 +44,11 @@ def restored_nothing(recording: Recording) -> Iterator[Finding]:
     for first in recording.of(CheckpointRestored)[:1]:
         same_object = all(save.made_at[:1] == first.made_at[:1] for save in saved)
         sought = recording.of(CheckpointSought, until=first)
-        is_given = (
-            recording.before and sought and is_option(recording, recording.before, sought[-1])
-        )
         is_empty = first.path is None or is_other_path(recording, first)
-        if saved and same_object and is_empty and first.location and not is_given:
+        if saved and same_object and is_empty and first.location:
+            stopped = recording.before
+            if stopped and sought and is_option(recording, stopped, sought[-1]):
+                continue
             message = f"restore is given {first.path or 'no path'}, and restores nothing"
             proof = f"{saved[-1].path} was there, saved before the restart"
             yield observed("fm08", recording, first.location, message, proof)
