@@ -145,7 +145,7 @@ print(model.predict(x[:1], verbose=0))
 """
 
 
-@pytest.mark.live
+@pytest.mark.replayed
 @pytest.mark.parametrize("order, lines", [("set(text)", [6]), ("sorted(set(text))", [])])
 def test_a_program_that_numbers_characters(tmp_path, order, lines):
     program = CHARACTERS.replace("set(text)", order)

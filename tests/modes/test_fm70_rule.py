@@ -88,7 +88,7 @@ for rate in (0.5, 0.25):
 """
 
 
-@pytest.mark.live
+@pytest.mark.replayed
 @pytest.mark.parametrize(
     "line, lines",
     [

@@ -639,7 +639,7 @@ class DataRanOut(LocatedEvent):
     """The data of `fit`, or of another loop of Keras's, ended: before the steps asked for, or they were of unknown length."""
 
     steps: int  # that each epoch was to have; 0: nobody asked for a number
-    generator: bool = False  # they come from a Python generator
+    generator: bool = False  # they came from a Python generator, for a model with a strategy
 
 
 # Models

@@ -18,7 +18,7 @@ from .context import Context
 from .events import ExamplesTaken, Owner, Stack
 from .optimizers import Optimizers
 from .patching import Call
-from .variables import copies_of
+from .variables import NO_STRATEGY, copies_of
 
 MOST_BATCHES = 400  # of one line, or of one iterator
 MOST_SEQUENCES = 60
@@ -27,7 +27,7 @@ UNKNOWN = -1
 MOST_BYTES = 1 << 15  # from the beginning and from the end of an array
 # Strategies whose data is read in the process of the program.
 OF_KERAS = Owner.TRAINER, Owner.LAYER
-LOCAL = {"MirroredStrategy", "OneDeviceStrategy", "_DefaultDistributionStrategy"}
+LOCAL = {"MirroredStrategy", "OneDeviceStrategy", NO_STRATEGY}
 ON_DEVICES = (
     "PerDeviceGenerator"  # how the classes of datasets end that pass batches on to a device
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import types
 import warnings
 from collections.abc import Iterator, Mapping
 from types import FrameType
@@ -28,14 +29,13 @@ from .events import (
 from .identity_map import IdentityMap
 from .patching import Call
 from .training import outside_replicas
-from .variables import Variables, replicas_now, sample
+from .variables import NO_STRATEGY, Variables, replicas_now, sample
 
 MOST_ANSWERS = 4  # that are reported of the calls from one line
 MOST_REPORTS = 8  # of one model
 MOST_EPOCHS = 3  # that are reported of one training: weights of later ones differ ever more
 RAN_OUT = "Your input ran out of data"  # Keras 3 warns of that, Keras 2 logs it
 # The classes that say so, and where they have the steps of an epoch.
-GENERATORS = "GeneratorDataAdapter"  # Keras 3's class that reads them
 STEPS = (("EpochIterator", "steps_per_epoch"), ("DataHandler", "_inferred_steps"))
 
 
@@ -62,7 +62,9 @@ class KerasModels:
         self.versions[keras.layers.Layer] = int(keras.__version__.partition(".")[0])
         patches.wrap(model, "compile", before=self.compile_begins, after=self.compiled)
         patches.wrap(model, "fit", before=self.fit_begins, after=self.fitted, group="report")
-        patches.wrap(model, "evaluate", after=self.evaluated, group="report")
+        patches.wrap(
+            model, "evaluate", before=self.evaluate_begins, after=self.evaluated, group="report"
+        )
         if package == "keras" and keras.backend.backend() == "tensorflow":
             setting = keras.distribution.set_distribution
             patches.wrap_everywhere(package, setting, self.distribution_set)
@@ -161,8 +163,15 @@ class KerasModels:
         if RAN_OUT in message and (
             (steps := asked_steps()) or self.context.is_first("data of unknown length")
         ):
+            self.context.emit(DataRanOut(self.context.provenance.stack(), steps))
+
+    def generator_read(self, model: Any, data: Any, steps: int | None) -> None:
+        """Reports a Python generator that is read to its end: Python shows the warning of the first data alone."""
+        is_whole = isinstance(data, types.GeneratorType) and not steps
+        if is_whole and type(model.distribute_strategy).__name__ != NO_STRATEGY:
             stack = self.context.provenance.stack()
-            self.context.emit(DataRanOut(stack, steps, reads_generator()))
+            if self.context.is_first("generator", stack):
+                self.context.emit(DataRanOut(stack, 0, generator=True))
 
     # Metrics
 
@@ -191,11 +200,15 @@ class KerasModels:
             of_epoch = {name: each[epoch] for name, each in values.items() if len(each) > epoch}
             self.reported(call.owner, of_epoch)
         per_epoch = call["steps_per_epoch"]
+        self.generator_read(call.owner, call["x"], per_epoch)
         asked = (per_epoch or 0) * (call["epochs"] - call["initial_epoch"])
         taken = steps_taken(call.owner) - (call.state or 0)
         if taken > asked > 0:
             stack, steps = self.context.provenance.stack(), steps_per_execution(call.owner)
             self.context.emit(FitOverran(stack, asked, taken, steps))
+
+    def evaluate_begins(self, call: Call) -> None:
+        self.generator_read(call.owner, call["x"], call["steps"])
 
     def evaluated(self, result: Any, call: Call) -> None:
         is_named = isinstance(result, dict)
@@ -240,12 +253,6 @@ def asked_steps() -> int:
             if type(owner).__name__.endswith(kind):
                 return int(getattr(owner, name, None) or 0)
     return 0
-
-
-def reads_generator() -> bool:
-    """Tells whether the loop of Keras 3 that runs now reads its batches from a Python generator."""
-    adapters = (getattr(owner, "data_adapter", None) for owner in owners_of_frames())
-    return any(type(each).__name__ == GENERATORS for each in adapters)
 
 
 def owners_of_frames() -> Iterator[Any]:

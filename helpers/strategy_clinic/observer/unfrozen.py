@@ -46,7 +46,8 @@ class Unfrozen:
         """Keeps where frozen weights become trainable, if some others have been trained before."""
         if value and self.optimizers.used:
             frozen = {*self.numbers_in(layer)} - {*self.trainable_in(layer)}
-            self.found.update(dict.fromkeys(frozen, self.unfreezing()))
+            if frozen:
+                self.found.update(dict.fromkeys(frozen, self.unfreezing()))
 
     def set_ends(self, layer: Any, value: Any) -> None:
         """Keeps where layers stay frozen that are in one that was set to be trainable."""
@@ -55,8 +56,9 @@ class Unfrozen:
                 self.ignored.pop(number, None)
         flatten = getattr(layer, "_flatten_layers", None)
         inside = flatten(include_self=False) if flatten and value else ()
-        for each in [each for each in inside if not each.trainable]:
-            self.ignored.update(dict.fromkeys(self.numbers_in(each), self.unfreezing()))
+        frozen = [number for e in inside if not e.trainable for number in self.numbers_in(e)]
+        if frozen:
+            self.ignored.update(dict.fromkeys(frozen, self.unfreezing()))
 
     def unfreezing(self) -> Unfreezing:
         steps = {serial: each.steps for serial, each in self.optimizers.used.items()}

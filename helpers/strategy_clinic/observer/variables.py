@@ -32,6 +32,7 @@ MOST_HELD = 3000
 ENTRIES = 48  # of a variable that are reported, beside its norm
 LEAST_DISTANCE = 1e-5  # of copies that differ
 HERE = "/job:localhost/replica:0/task:0/device:"  # what a device's name begins with in one process
+NO_STRATEGY = "_DefaultDistributionStrategy"  # the class of what takes its place
 UNCHANGED = "Identity", "Cast"  # operations that pass on a value
 # As what the bytes of a variable are counted; those of others are weights.
 COUNTED_AS = {Owner.OPTIMIZER: "slots", Owner.METRIC: "other", Owner.RANDOM: "other"}
