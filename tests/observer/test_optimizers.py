@@ -22,9 +22,19 @@ HEAD, BODY = [(3, 2), (2,)], [(4, 3), (3,)]
         ([(), *HEAD, *HEAD], HEAD, True),
         ([(), *HEAD], HEAD + BODY, False),
         ([(), *HEAD], HEAD + HEAD, False),
+        ([(), *HEAD, *BODY, *HEAD, *BODY], HEAD, False),
+        ([(), *HEAD, *BODY], [], False),
         ([(), ()], HEAD, True),
     ],
-    ids=["one slot each", "two", "of a part", "of one of two that are alike", "none yet"],
+    ids=[
+        "one slot each",
+        "two",
+        "of a part",
+        "of one of two that are alike",
+        "of more",
+        "of nothing",
+        "none yet",
+    ],
 )
 def test_the_slots_that_an_optimizer_has(slots, trained, expected):
     assert has_slots_for(variables(*slots), variables(*trained)) is expected

@@ -11,7 +11,7 @@ import pytest
 from strategy_clinic.examiner.reading import from_json
 from strategy_clinic.observer.audit import listeners
 from strategy_clinic.observer.context import Context, Settings
-from strategy_clinic.observer.events import FileMoved, OptionRead
+from strategy_clinic.observer.events import FileMoved, OptionRead, SaveKind
 from strategy_clinic.observer.files_moved import FilesMoved
 from strategy_clinic.observer.options import Options
 
@@ -164,10 +164,10 @@ def test_a_file_that_gets_a_new_name_each_time_is_saved_anew(context, tmp_path):
     one = str(tmp_path / "part.keras")
     FilesMoved(context).watch()
     for name, is_new in (("1.keras", True), ("2.keras", True), ("2.keras", False)):
-        context.is_first("saved", "model", one)
+        context.is_first("saved", SaveKind.MODEL, one)
         Path(one).write_text("weights")
         os.replace(one, tmp_path / name)
-        assert context.is_first("saved", "model", one) is is_new
+        assert context.is_first("saved", SaveKind.MODEL, one) is is_new
 
 
 def test_a_file_that_is_copied_into_a_folder(context, tmp_path):

@@ -171,9 +171,9 @@ class Context:
         self.seen.add(key)
         return is_new
 
-    def forget(self, what: object, last: object) -> None:
-        """Makes all keys of a kind that end so new again."""
-        self.seen -= {each for each in self.seen if (each[0], each[-1]) == (what, last)}
+    def forget(self, *key: object) -> None:
+        """Makes a key new again."""
+        self.seen.discard(key)
 
     def count(self, *key: object) -> int:
         self.counts[key] += 1

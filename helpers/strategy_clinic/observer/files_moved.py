@@ -7,7 +7,7 @@ from typing import Any
 
 from .audit import listen
 from .context import Context
-from .events import FileMoved
+from .events import FileMoved, SaveKind
 from .patching import Call
 
 MOST_FILES = 300
@@ -49,4 +49,5 @@ class FilesMoved:
             stack = self.context.provenance.plain_stack()
             self.context.emit(FileMoved(stack, texts[0], texts[1], copied))
         if not copied and self.context.is_first("moved to", texts[1]):
-            self.context.forget("saved", texts[0])
+            for kind in SaveKind:
+                self.context.forget("saved", kind, texts[0])

@@ -344,10 +344,11 @@ def variables_of(thing: Any) -> list[Any]:
 
 
 def has_slots_for(slots: list[Any], trained: Iterable[Any]) -> bool:
-    """Tells whether an optimizer keeps something for each of these variables, by their shapes, or for none yet."""
+    """Tells whether an optimizer keeps as much for each of these variables, by their shapes, and no more; or nothing yet."""
     kept = Counter(tuple(slot.shape) for slot in slots if len(slot.shape))
     needed = Counter(tuple(each.shape) for each in trained if len(each.shape))
-    return not kept or not needed - kept
+    of_each = sum(kept.values()) // sum(needed.values()) if needed else 0
+    return not kept or kept == Counter({shape: of_each * needed[shape] for shape in needed})
 
 
 def described(loss: Any) -> str:
