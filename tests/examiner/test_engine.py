@@ -155,7 +155,7 @@ def test_an_exception_is_named_by_triage_and_comes_first():
     first, second = diagnosed([raised()], None, check).findings
     assert (first.evidence, first.line, second.mode) == (Evidence.RAISED, 7, "one")
     assert str(first.message) == WORDS
-    assert str(first.proof) == "raised on 2 devices"
+    assert str(first.proof) == "raised in a run without a strategy"
 
 
 def test_an_exception_that_is_of_no_mode():

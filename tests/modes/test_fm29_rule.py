@@ -384,9 +384,18 @@ def test_who_compiles_again_is_who_chose_the_model(tmp_path):
 
 
 def test_an_optimizer_that_is_replaced_when_the_model_is_compiled_again():
-    (finding,) = found(run(replaced(), NEW_STEPS))
-    assert (finding.mode, finding.line) == ("fm29", 7)
-    assert "which was at step 3, is replaced by a new one" in str(finding.message)
+    for steps, words in (
+        ([updated()], "which was at step 3"),
+        ([], "which a load has set to step 3"),
+    ):
+        (finding,) = found(run(*steps, replaced(), NEW_STEPS))
+        assert (finding.mode, finding.line) == ("fm29", 7)
+        assert f"the optimizer, {words}, is replaced by a new one" in str(finding.message)
+
+
+def test_a_line_that_compiles_with_other_rates_again_and_again_has_one_note():
+    again = [replaced(learning_rate="0.5", before=state(steps=steps)) for steps in (8, 12)]
+    assert len(notes(updated(), *again, NEW_STEPS)) == 1
 
 
 def test_a_learning_rate_that_a_callback_has_lowered_since():

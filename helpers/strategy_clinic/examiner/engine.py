@@ -11,11 +11,11 @@ from ..programs.error_text import useful_line
 from ..triage import classify, known_errors
 from . import rule
 from .divergence import is_deterministic
-from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text, counted
+from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text
 from .hangs import hangs
 from .recording import Moment, Recording, Role, stack_of
 from .restarts import WHOLE_FILES, restarts
-from .rule import ModeRules, Rule, Runs
+from .rule import ModeRules, Rule, Runs, place_in_words
 from .whose_fault import settle
 
 NOT_REPEATED = "it does not repeat itself on the same devices, so its runs were not compared"
@@ -214,7 +214,7 @@ def errors(named: Sequence[NamedError], rules: ModeRules) -> Iterator[Finding]:
                 Location(line),
                 Evidence.RAISED,
                 Text(f"{raised.error}: {message}"[:LONGEST_MESSAGE]),
-                Text(f"raised on {counted(recording.devices, 'device')}"),
+                Text(f"raised {place_in_words(recording)}"),
                 (recording.devices,),
                 advice or said,
             )

@@ -64,8 +64,8 @@ CLUSTERS = {
     "parameter_server": "ParameterServerStrategy",
 }
 NOT_DISTRIBUTED = (
-    "it makes no strategy with several replicas, so there are no devices to compare; whether its loss, its data and its model "
-    "are the right ones is not looked for"
+    "it makes no strategy with several replicas, so there are no devices to compare; what it saves, loads and trains was looked "
+    "at, and not whether its loss, its data and its model are the right ones"
 )
 WELL = (Outcome.FINISHED, Outcome.STOPPED)
 ONEDNN = (

@@ -26,6 +26,7 @@ TRAIN_ALL = (
     "make the traced step, and the list of the weights that it trains, anew after this line, and build the optimizer with all "
     "weights before the first step"
 )
+COMPILE_AGAIN = "compile again after this line, between two calls of `fit`: a callback cannot do it"
 SET_AGAIN = (
     "set it to False before, and to True then, or set it for each layer inside: Keras is wrong here"
 )
@@ -45,8 +46,10 @@ def left_out(recording: Recording) -> Iterator[Finding]:
             message = f"this leaves {what} frozen: `trainable` was True already, and Keras 3 sets it in no layer inside then"
             proof, fix = "they were not trainable at the end", SET_AGAIN
         else:
-            line = from_unfreezing(left.location)
-            message = f"`fit` does not train {what}, which became trainable after the model was compiled: compile it again"
+            line, fix = from_unfreezing(left.location), COMPILE_AGAIN
+            message = (
+                f"`fit` does not train {what}, which became trainable after the model was compiled"
+            )
         found = observed("fm10", recording, line, message, proof)
         yield replace(found, fix=fix, by_framework=left.is_ignored)
 

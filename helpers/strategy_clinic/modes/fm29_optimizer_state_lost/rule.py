@@ -18,7 +18,7 @@ from ...examiner.blame import (
     statement_at,
 )
 from ...examiner.findings import Finding, Location, Note, Text
-from ...examiner.history import first_updates, loads_of, saves_to, updates_of
+from ...examiner.history import first_updates, loads_of, saves_to, updates_by, updates_of
 from ...examiner.printed import program_files
 from ...examiner.recording import Recording
 from ...examiner.restarts import ends_as_whole, rate_of
@@ -93,6 +93,7 @@ def optimizer_lost(recording: Recording) -> Steps:
 
 @rule("fm29", after_end=True)
 def optimizer_replaced(recording: Recording) -> Steps:
+    noted = set[Stack]()
     for replaced in recording.of(OptimizerReplaced):
         old = replaced.before
         rates = {old.learning_rate, *rates_begun(recording, old.kind, replaced)}
@@ -104,9 +105,16 @@ def optimizer_replaced(recording: Recording) -> Steps:
         if not (remembers and replaced.continues and replaced.location and begins):
             continue
         if replaced.learning_rate not in rates:
-            yield note_of(old, replaced.location)
+            if replaced.location not in noted:
+                yield note_of(old, replaced.location)
+            noted.add(replaced.location)
             continue
-        message = f"compiled again: the optimizer, which was at step {old.steps}, is replaced by a new one"
+        made = updates_by(recording, old.variables)
+        is_loaded = not any(recording.is_before(update, replaced) for update in made)
+        reached = "which a load has set to" if is_loaded else "which was at"
+        message = (
+            f"compiled again: the optimizer, {reached} step {old.steps}, is replaced by a new one"
+        )
         proof = f"{first_update(old.kind)}, with the same loss and variables"
         location = from_owner(replaced.location, "compile")
         yield replace(observed("fm29", recording, location, message, proof), fix=NOT_AGAIN)

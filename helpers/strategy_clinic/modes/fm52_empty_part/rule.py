@@ -31,7 +31,10 @@ from ...observer.events import (
 )
 
 AS_MANY = "give `predict` batches of as many examples as there are replicas, or more; or call the model: `model(x)`"
-NO_NAN = "use `batch(..., drop_remainder=True)`, or divide by `tf.math.divide_no_nan`"
+NO_NAN = (
+    "train with whole batches: `batch(..., drop_remainder=True)` of a dataset, or as many examples as fill the batches; or let "
+    "the loss and the metrics be 0 for no examples, with `tf.math.divide_no_nan`"
+)
 WITH_ONEDNN = replace(FULL_BATCHES, onednn=True)
 
 
@@ -83,10 +86,7 @@ def nothing_to_average(runs: Runs) -> Steps:
     for one, other in worse_on_more(runs, reports_numbers, reports_nan):
         full = yield FollowUp(other, FULL_BATCHES, "without a smaller last batch")
         if full is not None and full.finished and reports_numbers(full):
-            message = (
-                "`fit` reports nan: a replica gets no example of the last batch, and the program divides by the number of its "
-                "examples, which is 0"
-            )
+            message = "`fit` reports nan: a replica gets no example of the last batch, of which its loss or metric is the mean"
             devices = one.devices, other.devices
             found = compared("fm52", devices, batch_line(other), message)
             yield replace(found, fix=NO_NAN)

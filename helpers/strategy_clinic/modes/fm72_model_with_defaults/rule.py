@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...examiner.blame import functions_named, innermost, returns_in
 from ...examiner.findings import Finding
@@ -11,6 +12,7 @@ from ...observer.events import Frame, ModelSettings, Setting
 from ...observer.model_settings import MOST_MODELS
 
 DESCRIBES = "get_config"
+WRITE = 'return the argument in `get_config` of the class, too: `{{**super().get_config(), "{0}": self.{0}}}`'
 
 
 @rule("fm72", explains_divergence=False)
@@ -21,7 +23,7 @@ def loaded_with_defaults(recording: Recording) -> Iterator[Finding]:
         for one, other in changed[:1]:
             kind = innermost(one.constructor, ast.ClassDef)
             of_class = "" if one.layer == getattr(kind, "name", "") else f" of {one.layer}"
-            yield observed(
+            found = observed(
                 "fm72",
                 recording,
                 (line_to_change(one.constructor), *load.location),
@@ -29,6 +31,7 @@ def loaded_with_defaults(recording: Recording) -> Iterator[Finding]:
                 line_of(load.location, "a load"),
                 " makes a model with this setting, and it stays so to the end",
             )
+            yield replace(found, fix=WRITE.format(one.name))
 
 
 def changed_settings(save: ModelSettings, load: ModelSettings) -> Iterator[tuple[Setting, Setting]]:
