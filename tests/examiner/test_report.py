@@ -130,7 +130,9 @@ def test_exit_status(result, status):
 def test_what_was_not_seen_is_no_clean_bill(tmp_path):
     told = examination(unseen=["a process <x> was not observed"])
     words = text.in_words(told)
-    assert words.startswith("nothing found in 1 run (devices: 2), but not everything was seen\n")
+    assert words.startswith(
+        "nothing found in a run without a strategy, but not everything was seen\n"
+    )
     assert words.endswith("not seen: a process <x> was not observed")
     card = html.card_of_program(told, listing_of("train.py", [Cell(0, "x")]), "")
     assert "but not everything was seen" in card and "data-clinic-outcome='unavailable'" in card

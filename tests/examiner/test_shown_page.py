@@ -51,7 +51,10 @@ def test_where_nothing_was_found_and_what_was_not_seen_is_said():
     right = tables(seen("loss", 1.0, 1.0), seen("loss", 2.0))
     found = Examination("train.py", [run()], unseen=["<b> was not compared"], notes=["a note"])
     shown = html.page_of(found, right)
-    assert "nothing found in 1 run" in shown and "Nothing differs in 1 step." in shown
+    assert (
+        "nothing found in a run without a strategy" in shown
+        and "Nothing differs in 1 step." in shown
+    )
     assert "&lt;b&gt; was not compared" in shown and "Note: a note." in shown
 
 

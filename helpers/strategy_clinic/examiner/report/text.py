@@ -7,6 +7,7 @@ from ..blame import code_at
 from ..cells import location_in, location_in_file
 from ..edits import Repair
 from ..findings import Examination, Finding, Location, RunCounts, RunMade, counted
+from ..rule import place_in_words
 from ..runs.progress import FindingKnown, Progress, RunEnded, RunStarted
 from .explanation import explanation_of
 
@@ -138,7 +139,8 @@ def failure_of(examination: Examination) -> str:
 def nothing_found(examination: Examination) -> str:
     """Returns the words for an examination without a finding: they give a clean bill only if everything was seen."""
     but = ", but not everything was seen" if examination.unseen else ""
-    return f"nothing found in {runs_of(examination)}{but}"
+    places = " and ".join(dict.fromkeys(map(place_in_words, examination.recordings)))
+    return f"nothing found {places}{but}"
 
 
 def times_in_words(examination: Examination) -> str:
@@ -155,11 +157,6 @@ def runs_in_words(examination: Examination) -> list[str]:
 def run_in_words(run: RunMade) -> str:
     task = f", {run.task}" if run.task else ""
     return f"{run.words}{task}" + (", discarded" if run.discarded else "")
-
-
-def runs_of(examination: Examination) -> str:
-    counts = [str(recording.devices) for recording in examination.recordings]
-    return f"{counted(len(counts), 'run')} (devices: {', '.join(counts)})"
 
 
 # Progress
