@@ -22,7 +22,8 @@ MODE = FailureMode(
     slug="custom_object_unknown",
     title="`Could not locate class`: loading a model with a layer of your own",
     sees="`load_model` cannot locate the class of a layer of your own, or calls it unknown",
-    fix="decorate the class with `@keras.saving.register_keras_serializable()` before you save, or load with `custom_objects=`",
+    fix="decorate the class or function with `@keras.saving.register_keras_serializable()` before you save or clone, or load "
+    "with `custom_objects=`",
     document="004",
     switches=("save_format", "keras"),
     symptoms=(
