@@ -209,6 +209,77 @@ def test_the_last_assignment_above_a_line(at):
     assert blame.last_assignment(frame, "other") is None
 
 
+ASSIGNED = """\
+def step(x):
+    {line}
+    other: float
+    loss: float
+    return gradient(loss, weights)
+"""
+
+
+@pytest.mark.parametrize(
+    "line, value",
+    [
+        ("loss = mean(x)", "mean(x)"),
+        ("loss: float = mean(x)", "mean(x)"),
+        ("loss += mean(x)", "mean(x)"),
+        ("if x: loss = mean(x)", "mean(x)"),
+        ("with tape: loss: float = mean(x)", "mean(x)"),
+        ("for x in data: loss = mean(x)", "mean(x)"),
+        ("loss = mean(x); other = 1", "mean(x)"),
+        ("print(x)", None),
+    ],
+)
+def test_the_value_of_an_assignment(line, value, tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(ASSIGNED.format(line=line))
+    frames = stack(path, 5, function="step")
+    assigned = blame.last_assignment(frames[0], "loss")
+    found = blame.assigned_value(assigned)
+    assert (found and ast.unparse(found)) == value
+    assert lines(blame.from_argument(frames, ("gradient",))) == ([2, 5] if value else [5])
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("if x: loss = mean(x)", "loss = mean(x)"),
+        ("if x: first(); second()", "first()"),
+        ("first(); second()", "first()"),
+        ("run([\n  1]); second()", "second()"),
+        ("def step(x): return mean(x)", "return mean(x)"),
+    ],
+)
+def test_the_statement_of_a_line_with_several(text, expected, tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(text)
+    (frame,) = stack(path, text.count("\n") + 1)
+    assert ast.unparse(blame.statement_at(frame)) == expected
+
+
+def test_the_function_of_a_line_with_several(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("class Job: step = None\nclass Other:\n    def step(self, x): return mean(x)\n")
+    assert blame.innermost(stack(path, 1)[0], ast.ClassDef).name == "Job"
+    assert blame.function_at(stack(path, 3)[0]).name == "step"
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_the_run_in_a_function_that_is_called(kind, tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(f"{kind} step(x):\n    return strategy.run(f, args=(x,))\n\nstep(1)\n")
+    assert lines(blame.into_called(stack(path, 4))) == [2, 4]
+
+
+@pytest.mark.parametrize("first", ["self, ", "cls, ", ""])
+def test_the_arguments_of_a_method_begin_behind_its_object(first):
+    function = ast.parse(f"def make({first}folder, size): pass").body[0]
+    call = ast.parse("Job.make(path, 4)", mode="eval").body
+    assert ast.unparse(blame.argument_of(call, function, "folder")) == "path"
+    assert ast.unparse(blame.argument_of(call, function, "size")) == "4"
+
+
 def test_a_choice_in_the_function_that_made_this_one(at):
     """`outer` has returned, and is in no frame."""
     assert lines(blame.from_choice(at(20, 25))) == [24, 20, 25]
@@ -354,8 +425,9 @@ def test_what_puts_a_checkpoint_together(tmp_path, made_at, expected):
         ("        self.loss = chosen\n", None),
         ("        self.other = chosen\n", 3),
         ("        loss = chosen\n", 3),
+        ("        self.loss: Loss = chosen\n", None),
     ],
-    ids=["once", "twice", "another", "a name"],
+    ids=["once", "twice", "another", "a name", "twice, with its type"],
 )
 def test_a_function_that_an_attribute_is_given(tmp_path, more, line):
     text = "class Job:\n    def __init__(self):\n        self.loss = tf.reduce_mean\n"

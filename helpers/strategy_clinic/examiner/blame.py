@@ -18,7 +18,7 @@ from ..observer.events import Frame, Stack
 
 Node = TypeVar("Node", bound=ast.stmt)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-Assignment = ast.Assign | ast.AugAssign
+Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 Loop = ast.For | ast.While
 LOOPS_OF_KERAS = "fit", "evaluate", "predict"
 # Functions whose first argument is the path of a file.
@@ -70,9 +70,13 @@ def nodes_under(node: ast.AST | None) -> Iterator[ast.AST]:
 
 
 def innermost(frame: Frame, kind: type[Node]) -> Node | None:
-    """Returns the smallest node of a kind that the frame's line belongs to."""
-    nodes = nodes_of_file(frame.path, kind)
-    return min((n for n in nodes if spans(n, frame.line)), key=height, default=None)
+    """Returns the smallest node of a kind that the frame's line belongs to; of several in one line, the first with no other."""
+    found: Node | None = None
+    spanning = [each for each in nodes_of_file(frame.path, kind) if spans(each, frame.line)]
+    for each in spanning:  # the outer ones first
+        if found is None or height(each) < height(found) or each in nodes_under(found):
+            found = each
+    return found
 
 
 def spans(node: ast.stmt | ast.expr, line: int) -> bool:
@@ -119,8 +123,8 @@ def function_defined(frame: Frame) -> Function | None:
     return None
 
 
-def functions_named(nodes: Iterable[ast.AST], *names: str) -> list[ast.FunctionDef]:
-    return [each for each in nodes if isinstance(each, ast.FunctionDef) and each.name in names]
+def functions_named(nodes: Iterable[ast.AST], *names: str) -> list[Function]:
+    return [each for each in nodes if isinstance(each, Function) and each.name in names]
 
 
 def values_by_name(path: str) -> dict[str, list[ast.expr]]:
@@ -158,8 +162,8 @@ def parameters(function: Function | None) -> list[str]:
 
 
 def given_to(function: Function | None) -> list[str]:
-    """Returns the parameters that a call gives a function: a method has its object, which decides by itself."""
-    return [name for name in parameters(function) if name != "self"]
+    """Returns the parameters that a call gives a function: a method has its object or its class, which decides by itself."""
+    return [name for name in parameters(function) if name not in ("self", "cls")]
 
 
 def names_in(node: ast.AST | None) -> list[str]:
@@ -276,14 +280,17 @@ def with_keyword(stack: Stack, *names: str) -> Stack:
     return stack
 
 
+def targets_in(assignment: Assignment) -> list[ast.expr]:
+    return assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
+
+
 def targets_of(assignment: Assignment) -> set[str]:
-    targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
-    return {name for target in targets for name in names_in(target)}
+    return {name for target in targets_in(assignment) for name in names_in(target)}
 
 
 def assignments_before(frame: Frame) -> list[Assignment]:
-    """Returns the assignments above a line in its function, the last one first."""
-    nodes = [node for node in nodes_in_scope(frame) if isinstance(node, Assignment)]
+    """Returns the assignments above a line in its function, the last one first; `x: int` alone assigns nothing."""
+    nodes = [node for node in nodes_in_scope(frame) if isinstance(node, Assignment) and node.value]
     above = [node for node in nodes if node.lineno < frame.line]
     return sorted(above, key=lambda node: node.lineno, reverse=True)
 
@@ -300,7 +307,7 @@ def leading_assignments(frame: Frame, names: Collection[str]) -> Iterator[Assign
 def from_leading(stack: Stack, names: Collection[str], is_it: Callable[[ast.expr], bool]) -> Stack:
     """Returns the last line above that leads to the values of these names and assigns such a value; nothing if none does."""
     for assignment in leading_assignments(stack[0], names) if stack else ():
-        if is_it(assignment.value):
+        if assignment.value and is_it(assignment.value):
             return (stack[0]._replace(line=assignment.lineno), *stack)
     return ()
 
@@ -506,10 +513,10 @@ def attribute_called(frame: Frame) -> Frame | None:
     called = {name_of(each) for each in outermost if isinstance(each, ast.Attribute)}
     given = [
         each
-        for each in nodes_of_file(frame.path, ast.Assign)
+        for each in nodes_of_file(frame.path, Assignment)
         if isinstance(each.value, ast.Name | ast.Attribute)
         and called
-        & {name_of(target) for target in each.targets if isinstance(target, ast.Attribute)}
+        & {name_of(target) for target in targets_in(each) if isinstance(target, ast.Attribute)}
     ]
     return frame._replace(line=given[0].lineno) if len(given) == 1 else None
 

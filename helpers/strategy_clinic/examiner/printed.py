@@ -15,6 +15,7 @@ from ..observer.events import Frame, LocatedEvent, MetricsReported, Stack
 from ..observer.replacements import Replacement
 from .blame import (
     MEANS,
+    Assignment,
     called_name,
     calls_in,
     calls_in_file,
@@ -25,6 +26,7 @@ from .blame import (
     nodes_under,
     returns_in,
     statement_at,
+    targets_in,
 )
 from .divergence import (
     SENSITIVE,
@@ -382,9 +384,8 @@ def sources_of(nodes: tuple[ast.AST, ...], name: str) -> Iterator[ast.AST]:
         return
     functions = functions_named(nodes, name.rpartition(".")[2])
     for node in nodes:
-        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if node.value and any(name in names_of_target(each) for each in targets):
+        if isinstance(node, Assignment):
+            if node.value and any(name in names_of_target(each) for each in targets_in(node)):
                 yield node.value
         elif isinstance(node, ast.Call) and name in filled_by(node) and not functions:
             yield node

@@ -12,6 +12,7 @@ from ...examiner.blame import (
     nodes_under,
     spans,
     statement_at,
+    targets_in,
     targets_of,
 )
 from ...examiner.printed import program_files
@@ -77,7 +78,6 @@ def stores(statement: Assignment | ast.Expr, shared: set[str]) -> bool:
     if isinstance(statement, ast.Expr):
         call = statement.value
         return isinstance(call, ast.Call) and called_name(call) in FILLS
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    parts = [part for each in targets for part in ast.walk(each)]
+    parts = [part for each in targets_in(statement) for part in ast.walk(each)]
     is_outer = any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts)
     return is_outer or bool(targets_of(statement) & shared)

@@ -273,7 +273,7 @@ def maker_of(stack: Stack, taken: ast.expr, paths: Sequence[str]) -> Stack:
 
 def functions_called(
     value: ast.expr | None, paths: Sequence[str]
-) -> Iterator[tuple[str, ast.FunctionDef]]:
+) -> Iterator[tuple[str, blame.Function]]:
     """Yields the functions of these files that an expression calls."""
     names = map(blame.called_name, blame.calls_in(value))
     for path, name in itertools.product(dict.fromkeys(paths), names):
@@ -281,7 +281,7 @@ def functions_called(
             yield path, function
 
 
-def returned_by(path: str, function: ast.FunctionDef, paths: Sequence[str]) -> Frame | None:
+def returned_by(path: str, function: blame.Function, paths: Sequence[str]) -> Frame | None:
     """Returns the line on which a function that knows a strategy returns, or one that it calls for this."""
     ends = blame.returns_in(function)[-1:] if knows_strategy(path, function) else []
     for end in ends:
@@ -291,7 +291,7 @@ def returned_by(path: str, function: ast.FunctionDef, paths: Sequence[str]) -> F
     return None
 
 
-def knows_strategy(path: str, function: ast.FunctionDef) -> bool:
+def knows_strategy(path: str, function: blame.Function) -> bool:
     """Tells whether a function names a strategy, or its class does."""
     classes = blame.nodes_of_file(path, ast.ClassDef)
     is_known = any(blame.knows_strategy(each) for each in classes if function in each.body)
