@@ -516,6 +516,18 @@ tf.distribute.get_strategy().num_replicas_in_sync)
         "def far(y, p):\n    gap = tf.abs(y - p)\n    mean = tf.reduce_mean(gap)\n    return mean  # here\n",
         "def far(y, p):\n    gap = tf.abs(y - p)\n    mean = tf.reduce_mean(gap, axis=-1)\n    return mean\n",
     ),
+    "a mean that is returned by its name, which is declared with its type": (
+        "fm49",
+        "def far(y, p):\n    mean: tf.Tensor\n    mean: tf.Tensor = tf.reduce_mean(y - p)\n    return mean  # here\n",
+        "def far(y, p):\n    mean: tf.Tensor\n    mean: tf.Tensor = tf.reduce_mean(y - p, axis=-1)\n    return mean\n",
+    ),
+    "a generator that has a name and a type": (
+        "fm64",
+        "given: Iterator = batches(3)\nnet.evaluate(given)  # here\n",
+        "given: Iterator = tf.data.Dataset.from_generator(lambda: batches(3), output_signature="
+        "tf.nest.map_structure(lambda each: tf.TensorSpec((None, *each.shape[1:]), each.dtype), "
+        "next(batches(3))))\nnet.evaluate(given)\n",
+    ),
     "an optimizer that is made in a function": (
         "fm50",
         "def make():\n    return tf.keras.optimizers.Adam(clipnorm=LIMIT)  # here\n",

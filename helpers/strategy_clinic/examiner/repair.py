@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TypeVar, cast
 
 from ..base.files import PACKAGE
-from .blame import name_of
+from .blame import name_of, targets_in
 from .edits import Edit, Position, Repair, offset
 from .findings import Finding, Location
 
@@ -201,12 +201,16 @@ class Source:
             node = self.parents[node]
         return cast(ast.stmt, node)
 
-    def assignment(self, name: str, function: ast.AST) -> ast.Assign | None:
-        """Returns the only assignment to a name in a function or module, None if there are none or several."""
+    def assigned(self, name: str, function: ast.AST) -> ast.expr | None:
+        """Returns the only value assigned to a name in a function or module, None if there are none or several."""
+        assignments: list[ast.Assign | ast.AnnAssign] = [*self.of(ast.Assign, function)]
+        assignments += self.of(ast.AnnAssign, function)
         found = [
-            each
-            for each in self.of(ast.Assign, function)
-            if self.function(each) is function and name in map(self.code, each.targets)
+            each.value
+            for each in assignments
+            if each.value
+            and self.function(each) is function
+            and name in map(self.code, targets_in(each))
         ]
         return found[0] if len(found) == 1 else None
 

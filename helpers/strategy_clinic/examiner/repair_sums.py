@@ -33,8 +33,8 @@ def quotients(source: Source, within: ast.AST) -> list[tuple[ast.expr, ast.expr]
 
 def resolved(source: Source, value: ast.expr) -> ast.expr:
     """Returns what a name was assigned to in its function, and another value as it is."""
-    made = source.assignment(source.code(value), source.function(value))
-    return made.value if made and isinstance(value, ast.Name) else value
+    made = source.assigned(source.code(value), source.function(value))
+    return made if made and isinstance(value, ast.Name) else value
 
 
 def ratios_of_all(source: Source, function: ast.AST) -> list[Edit]:

@@ -102,7 +102,7 @@ def global_batch_size(source: Source) -> str:
     if len(sizes) != 1:
         return ""
     is_number = isinstance(sizes[0], ast.Constant) and isinstance(sizes[0].value, int)
-    is_constant = isinstance(sizes[0], ast.Name) and source.assignment(sizes[0].id, source.tree)
+    is_constant = isinstance(sizes[0], ast.Name) and source.assigned(sizes[0].id, source.tree)
     return source.code(sizes[0]) if sizes[0] is not None and (is_number or is_constant) else ""
 
 

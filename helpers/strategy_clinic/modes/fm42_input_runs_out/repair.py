@@ -15,6 +15,6 @@ def repeat(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         data = first_argument(call, "x")
         if data and keyword(call, "steps_per_epoch"):
             yield [source.replace(data, f"{source.code(data)}.repeat()")]
-            made = source.assignment(source.code(data), source.function(call))
+            made = source.assigned(source.code(data), source.function(call))
             if made:
-                yield [source.replace(made.value, f"({source.code(made.value)}).repeat()")]
+                yield [source.replace(made, f"({source.code(made)}).repeat()")]

@@ -57,8 +57,8 @@ def optimizers(source: Source, statement: ast.stmt) -> list[str]:
     found = []
     for call in source.calls("restore", statement):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        made = source.assignment(source.code(owner), source.function(call)) if owner else None
-        checkpoint = made.value if made else owner
+        made = source.assigned(source.code(owner), source.function(call)) if owner else None
+        checkpoint = made or owner
         words = checkpoint.keywords if isinstance(checkpoint, ast.Call) else []
         given = {word.arg: word.value for word in words if isinstance(word.value, ast.Name)}
         found += [source.code(given["optimizer"])] if "optimizer" in given else []

@@ -10,11 +10,11 @@ from ...examiner.repair import MEANS, Source, repairs
 @repairs("fm49", keeps_training=True)
 def value_for_each_example(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     """Yields the mean over the last axis, and what the mean is taken of, which may have one value for each already."""
-    statement = source.simple_statement(line)
-    if isinstance(statement, ast.Return) and isinstance(statement.value, ast.Name):
-        statement = source.assignment(statement.value.id, source.function(statement))
-    means = [call for name in MEANS for call in source.calls(name, statement)] if statement else []
-    whole = source.over_all(MEANS, statement) if statement else []
+    loss: ast.AST | None = source.simple_statement(line)
+    if isinstance(loss, ast.Return) and isinstance(loss.value, ast.Name):
+        loss = source.assigned(loss.value.id, source.function(loss))
+    means = [call for name in MEANS for call in source.calls(name, loss)] if loss else []
+    whole = source.over_all(MEANS, loss) if loss else []
     if whole and len(whole) == len(means):
         yield [source.add_argument(call, "axis=-1") for call in whole]
         yield [source.replace(whole[0], source.code(whole[0].args[0]))]

@@ -13,7 +13,7 @@ def decide_together(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     if not isinstance(statement, ast.If | ast.While):
         return
     function = source.function(statement)
-    assigned = [source.assignment(name, function) for name in sorted(names(statement.test))]
+    assigned = [source.assigned(name, function) for name in sorted(names(statement.test))]
     for part in (statement.test, *filter(None, assigned)):
         for call in source.calls("experimental_local_results", part):
             first = source.parents[call]

@@ -18,7 +18,6 @@ def from_generator(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         for call in source.calls(name, statement):
             data = first_argument(call, "x")
             if isinstance(data, ast.Name):
-                made = source.assignment(data.id, source.function(call))
-                data = made.value if made else data
+                data = source.assigned(data.id, source.function(call)) or data
             if isinstance(data, ast.Call):
                 yield [source.replace(data, DATASET.format(source.code(data)))]

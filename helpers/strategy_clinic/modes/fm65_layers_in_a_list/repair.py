@@ -24,7 +24,7 @@ def tuples_for_lists(source: Source, line: int) -> Iterator[Sequence[Edit]]:
                     edits.append(source.insert_after(method.body[-1], f"{name} = tuple({name})"))
             case ast.List() | ast.ListComp():
                 edits.append(source.replace(made.value, f"tuple({source.code(made.value)})"))
-            case ast.Name(id=name) if given := source.assignment(name, method):
-                if isinstance(given.value, ast.List | ast.ListComp):
+            case ast.Name(id=name) if given := source.assigned(name, method):
+                if isinstance(given, ast.List | ast.ListComp):
                     edits.append(source.replace(made.value, f"tuple({name})"))
     yield edits
