@@ -286,16 +286,62 @@ def begun_anew(program, code, options=UNSET, others=UNSET, folder="folder"):
         "folder = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()",
         "def named(given):\n    return given or tempfile.mkdtemp()\nfolder = named(args.out)",
         "folder = time.strftime('%H')\nif args.out:\n    checkpoint.restore(args.out)",
+        "folder: str = args.out or tempfile.mkdtemp()",
+        "print(folder := args.out)",
+        "for folder in [args.out]:\n    pass",
+        "for i, folder in enumerate([args.out]):\n    pass",
+        "folder = 'runs'\nfolder += args.out",
+        "with TemporaryDirectory(dir=args.out) as folder:\n    pass",
+        "folder, size = args.out, 3",
+        "[folder, *others] = parts_of(args.out)",
     ],
 )
 def test_a_new_folder_in_place_of_an_option_that_is_not_given(program, code):
     assert begun_anew(program, code) == []
 
 
+TAKES = "    return CheckpointManager(checkpoint, folder)\n"
+CLASS = """\
+class Manager:
+    def __init__(self, folder):
+        self.manager = CheckpointManager(checkpoint, folder)
+"""
+DATA = """\
+class Manager{base}:
+    folder: str
+    def start(self):
+        self.manager = CheckpointManager(checkpoint, self.folder)
+"""
+OWN = "class Own(Manager):\n    def __init__(self, path):\n        super().__init__(path)\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"def make(folder=args.out):\n{TAKES}make()",
+        f"def make(*, size=1, folder=args.out):\n{TAKES}make()",
+        f"async def make(folder):\n{TAKES}make(args.out)",
+        f"def make(size, folder):\n{TAKES}make(4, **options_of(args.out))",
+        f"@classmethod\ndef make(cls, folder):\n{TAKES}Job.make(args.out)",
+        f"{CLASS}Manager(args.out)",
+        f"{CLASS}class Own(Manager):\n    pass\nOwn(args.out)",
+        f"{CLASS}{OWN}Own(args.out)",
+        f"@dataclass\n{DATA.format(base='')}Manager(args.out)",
+        f"{DATA.format(base='(NamedTuple)')}Manager(args.out)",
+    ],
+)
+def test_a_new_folder_where_a_parameter_may_be_an_option(program, code):
+    assert begun_anew(program, code, folder="'fixed'") == []
+
+
 @pytest.mark.parametrize(
     "code",
     [
         "folder = tempfile.mkdtemp()",
+        "folder: str = tempfile.mkdtemp()",
+        "folder, label = tempfile.mkdtemp(), args.out",
+        "folder = tempfile.mkdtemp()\na, b = split(args.out)",
+        "folder = tempfile.mkdtemp()\nnames['out'] = args.out",
         "folder = os.path.join(args.out or 'runs', time.strftime('%H'))",
         "label = args.out or 'run'\nfolder = f'{label}-{os.getpid()}'",
         "folder = args.folder or tempfile.mkdtemp()",

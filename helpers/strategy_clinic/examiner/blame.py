@@ -128,24 +128,92 @@ def functions_named(nodes: Iterable[ast.AST], *names: str) -> list[Function]:
 
 
 def values_by_name(path: str) -> dict[str, list[ast.expr]]:
-    """Returns by name what is assigned to names of a file, and given to parameters; nothing of a file that cannot be read."""
+    """Returns by name what names of a file and parameters are given; nothing of a file that cannot be read."""
     found: dict[str, list[ast.expr]] = {}
     nodes = nodes_of_file(path)
-    functions: dict[str, list[Function]] = {}
+    takers: dict[str, list[list[str]]] = {}  # the parameters that a call by a name gives
     for node in nodes:
         if isinstance(node, Function):
-            functions.setdefault(node.name, []).append(node)
+            for name in names_called(path, node):
+                takers.setdefault(name, []).append(given_to(node))
+        elif isinstance(node, ast.ClassDef) and not functions_named(node.body, "__init__"):
+            takers.setdefault(node.name, []).append(fields_of(node))
     for node in nodes:
-        pairs: list[tuple[str, ast.expr]] = []
-        if isinstance(node, ast.Assign):
-            pairs = [(name_of(target), node.value) for target in node.targets]
+        pairs = [(name_of(target), value) for target, value in given_in(node)]
+        if isinstance(node, Function):
+            pairs += defaults_of(node)
         elif isinstance(node, ast.Call):
-            pairs = [(word.arg or "", word.value) for word in node.keywords]
-            for function in functions.get(called_name(node), []):
-                pairs += zip(given_to(function), node.args)
+            pairs += [(word.arg, word.value) for word in node.keywords if word.arg]
+            for names in takers.get(called_name(node), []):
+                pairs += given_by(node, names)
         for name, value in pairs:
             found.setdefault(name, []).append(value)
     return found
+
+
+def given_in(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yields the names and attributes that a node gives a value, each with this: an item is a value of what it is put into."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(
+            targets
+        ) == len(values):
+            pairs = [*zip(targets, values)]
+        case ast.Assign(targets=targets, value=value):
+            pairs = [(target, value) for target in targets]
+        case (
+            ast.AnnAssign(target=target, value=ast.expr() as value)
+            | ast.AugAssign(target=target, value=value)
+            | ast.NamedExpr(target=target, value=value)
+            | ast.For(target=target, iter=value)
+            | ast.AsyncFor(target=target, iter=value)
+            | ast.comprehension(target=target, iter=value)
+            | ast.withitem(optional_vars=ast.expr() as target, context_expr=value)
+        ):
+            pairs = [(target, value)]
+        case _:
+            pairs = []
+    yield from ((part, value) for target, value in pairs for part in parts_of_target(target))
+
+
+def parts_of_target(target: ast.expr) -> Iterator[ast.expr]:
+    match target:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            yield from (inner for part in parts for inner in parts_of_target(part))
+        case ast.Starred(value=part) | ast.Subscript(value=part):
+            yield from parts_of_target(part)
+        case _:
+            yield target
+
+
+def names_called(path: str, function: Function) -> set[str]:
+    """Returns the names by which a function of a file is called: an `__init__` by those of its class, and of classes of this."""
+    if function.name != "__init__":
+        return {function.name}
+    classes: tuple[ast.ClassDef, ...] = nodes_of_file(path, ast.ClassDef)
+    own = {each.name for each in classes if function in each.body}
+    derived = {each.name for each in classes if own & {*map(name_of, each.bases)}}
+    return {function.name, *own, *derived}
+
+
+def defaults_of(function: Function) -> Iterator[tuple[str, ast.expr]]:
+    """Yields the parameters that have a default, with this."""
+    given = function.args
+    positional = [*given.posonlyargs, *given.args]
+    pairs = [*zip(reversed(positional), reversed(given.defaults))]
+    pairs += [(name, value) for name, value in zip(given.kwonlyargs, given.kw_defaults) if value]
+    yield from ((name.arg, value) for name, value in pairs)
+
+
+def fields_of(kind: ast.ClassDef) -> list[str]:
+    """Returns the names that a class declares with their types: what is called to make a dataclass takes these."""
+    return [name_of(each.target) for each in kind.body if isinstance(each, ast.AnnAssign)]
+
+
+def given_by(call: ast.Call, names: Sequence[str]) -> Iterator[tuple[str, ast.expr]]:
+    """Yields the parameters that a call gives a value other than by name, with this: `**x` may give any that has none yet."""
+    yield from zip(names, call.args)
+    others = {*names[len(call.args) :]} - {word.arg for word in call.keywords}
+    yield from ((name, word.value) for word in call.keywords if not word.arg for name in others)
 
 
 def nodes_in_scope(frame: Frame) -> list[ast.AST]:

@@ -15,18 +15,17 @@ from ..observer.events import Frame, LocatedEvent, MetricsReported, Stack
 from ..observer.replacements import Replacement
 from .blame import (
     MEANS,
-    Assignment,
     called_name,
     calls_in,
     calls_in_file,
     functions_named,
+    given_in,
     is_over_replicas,
     keyword,
     nodes_of_file,
     nodes_under,
     returns_in,
     statement_at,
-    targets_in,
 )
 from .divergence import (
     SENSITIVE,
@@ -384,20 +383,11 @@ def sources_of(nodes: tuple[ast.AST, ...], name: str) -> Iterator[ast.AST]:
         return
     functions = functions_named(nodes, name.rpartition(".")[2])
     for node in nodes:
-        if isinstance(node, Assignment):
-            if node.value and any(name in names_of_target(each) for each in targets_in(node)):
-                yield node.value
-        elif isinstance(node, ast.Call) and name in filled_by(node) and not functions:
+        yield from (value for target, value in given_in(node) if ast.unparse(target) == name)
+        if isinstance(node, ast.Call) and name in filled_by(node) and not functions:
             yield node
     for function in functions:
         yield from returns_in(function)
-
-
-def names_of_target(target: ast.expr) -> list[str]:
-    if isinstance(target, ast.Tuple | ast.List):
-        return [name for each in target.elts for name in names_of_target(each)]
-    target = target.value if isinstance(target, ast.Subscript | ast.Starred) else target
-    return [ast.unparse(target)]
 
 
 def filled_by(call: ast.Call) -> list[str]:
