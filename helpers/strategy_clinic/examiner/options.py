@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from ..observer.events import Frame, OptionRead, Stack
@@ -15,6 +15,7 @@ from .recording import Recording
 NEW_VALUES = {"time", "time_ns", "now", "utcnow", "today", "strftime", "getpid", "uuid4", "mkdtemp"}
 ARGUMENTS = "argv"  # of `sys`: what the program reads there is an option by itself
 NOTHING = {"", "False"}  # values of options that the user has not given
+NAMES = ast.Name | ast.Attribute
 MOST_STEPS = 4  # through how many names a value is followed
 
 
@@ -48,17 +49,37 @@ class Origin:
         self.frame, self.options = frame, options
         self.values = blame.values_by_name(frame.path)
 
-    def new_lines(self, node: ast.AST, steps: int = MOST_STEPS) -> list[int]:
+    def new_lines(self, node: ast.AST) -> list[int]:
         """Returns the lines that make a part of a value anew in each process, where no option can take their place."""
+        parts = self.reached(node, self.always_used, lambda value: not self.is_conditional(value))
+        calls = [part for part in parts if isinstance(part, ast.Call)]
+        return [call.lineno for call in calls if blame.called_name(call) in NEW_VALUES]
+
+    def reached(
+        self,
+        node: ast.AST,
+        parts_of: Callable[[ast.AST], Iterable[ast.AST]],
+        counts: Callable[[ast.expr], bool] = lambda value: True,
+    ) -> Iterator[ast.AST]:
+        """Yields the parts of a value and, through some names, those of what its names are given; of each name once."""
+        nodes, known = [node], {""}
+        for _ in range(MOST_STEPS + 1):
+            parts = [part for each in nodes for part in parts_of(each)]
+            yield from parts
+            names = [name for name in dict.fromkeys(map(blame.name_of, parts)) if name not in known]
+            nodes = [
+                value for name in names for value in self.values.get(name, []) if counts(value)
+            ]
+            known.update(names)
+
+    def always_used(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yields the parts of a value without those in whose place an option is taken; a name, of `a.b.c` that of `c`, is one."""
         if self.is_alternative(node):
-            return []
-        if blame.name_of(node) in NEW_VALUES:
-            return [getattr(node, "lineno", 0)]
-        found = [
-            line for value in self.given(node, steps) for line in self.new_lines(value, steps - 1)
-        ]
-        children = [] if isinstance(node, ast.Attribute) else ast.iter_child_nodes(node)
-        return [line for each in children for line in self.new_lines(each, steps)] + found
+            return
+        yield node
+        is_name = isinstance(node, ast.Attribute) and isinstance(node.value, NAMES)
+        for each in () if is_name else ast.iter_child_nodes(node):
+            yield from self.always_used(each)
 
     def is_alternative(self, node: ast.AST) -> bool:
         """Tells whether this chooses between an option and another value, which is taken where the option is not given."""
@@ -69,50 +90,34 @@ class Origin:
                 return self.reads_option(test)
         return False
 
-    def given(self, node: ast.AST, steps: int) -> list[ast.expr]:
-        """Returns what a name or an attribute is given, but for what it gets only where an option is not given."""
-        if not steps or not isinstance(node, ast.Name | ast.Attribute):
-            return []
-        values = self.values.get(blame.name_of(node), [])
-        return [value for value in values if not self.is_conditional(value.lineno)]
+    def is_conditional(self, value: ast.expr) -> bool:
+        """Tells whether an option that is not given decides whether a value is assigned."""
+        return any(blame.spans(each, value.lineno) for each in self.optional)
 
-    def is_conditional(self, line: int) -> bool:
-        branches = blame.nodes_of_file(self.frame.path, ast.If)
-        return any(blame.spans(each, line) and self.reads_option(each.test) for each in branches)
+    @cached_property
+    def optional(self) -> list[ast.If]:
+        """The branches about which an option decides that is not given."""
+        branches: tuple[ast.If, ...] = blame.nodes_of_file(self.frame.path, ast.If)
+        return [each for each in branches if self.reads_option(each.test)]
 
     def reads_option(self, node: ast.AST) -> bool:
         """Tells whether a value depends on an option that is not given."""
-        nodes: list[ast.AST] = [node]
-        known: set[str] = set()  # names whose values have been looked at
-        for _ in range(MOST_STEPS + 1):
-            if any(words_in(each) & self.options.unset for each in nodes):
-                return True
-            names = {blame.name_of(part) for each in nodes for part in ast.walk(each)} - known
-            nodes = [value for name in names for value in self.values.get(name, [])]
-            known |= names
-        return False
+        return any(word_of(part) in self.options.unset for part in self.reached(node, ast.walk))
 
     def loads_option(self, loads: Collection[str]) -> bool:
         """Tells whether an option that is not given decides about a branch of the file that calls one of these functions."""
-        branches = blame.nodes_of_file(self.frame.path, ast.If)
-        called = [
-            each for each in branches if {*map(blame.called_name, calls_under(each))} & {*loads}
-        ]
-        return any(self.reads_option(each.test) for each in called)
+        calls = [call for each in self.optional for call in calls_under(each)]
+        return any(blame.called_name(call) in loads for call in calls)
 
 
 def calls_under(branch: ast.If) -> Iterator[ast.Call]:
     return (call for each in branch.body for call in blame.calls_in(each))
 
 
-def words_in(node: ast.AST) -> set[str]:
-    """Returns names, attributes, and texts: an option may be a key of a dictionary."""
-    texts = {
-        each.value
-        for each in ast.walk(node)
-        if isinstance(each, ast.Constant) and isinstance(each.value, str)
-    }
-    return texts | {blame.name_of(each) for each in ast.walk(node)}
+def word_of(node: ast.AST) -> str:
+    """Returns a name, that of an attribute, or a text: an option may be a key of a dictionary."""
+    text = node.value if isinstance(node, ast.Constant) else None
+    return text if isinstance(text, str) else blame.name_of(node)
 
 
 Expressions = Callable[[Frame], Sequence[ast.expr]]
