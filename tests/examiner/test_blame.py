@@ -146,6 +146,9 @@ def test_a_parameter_of_a_method_is_followed_to_what_a_call_gives(tmp_path):
     path.write_text(text + "large = 8\nsmall = 4\njob.block(small)\njob.block(width=large)\n")
     assert lines(blame.from_choice(stack(path, 3, 7))) == [6, 3, 7]
     assert lines(blame.from_choice(stack(path, 3, 8))) == [5, 3, 8]
+    path.write_text(path.read_text().replace("block(self", "__init__(self"))
+    path.write_text(path.read_text().replace("job.block", "Job"))
+    assert lines(blame.from_choice(stack(path, 3, 7))) == [6, 3, 7]
 
 
 def test_a_function_that_calls_itself_is_passed_nothing_by_itself(tmp_path):
@@ -278,6 +281,41 @@ def test_the_arguments_of_a_method_begin_behind_its_object(first):
     call = ast.parse("Job.make(path, 4)", mode="eval").body
     assert ast.unparse(blame.argument_of(call, function, "folder")) == "path"
     assert ast.unparse(blame.argument_of(call, function, "size")) == "4"
+
+
+PASSED = """\
+class Job:
+    def {name}(self, parts):
+        return Checkpoint(**parts)
+
+class Own(Job):
+    pass
+
+def make(parts):
+    return Checkpoint(**parts)
+
+job = {call}
+"""
+
+
+@pytest.mark.parametrize(
+    "line, name, call",
+    [
+        (9, "run", "log(level, make(contents))"),
+        (9, "run", "log(level, make(parts=contents))"),
+        (9, "run", "cached(contents)"),
+        (3, "run", "log(level, Job().run(contents))"),
+        (3, "__init__", "log(level, Job(contents))"),
+        (3, "__init__", "log(level, Own(contents))"),
+        (3, "__init__", "super(level).__init__(contents)"),
+        (3, "__call__", "job(contents)"),
+    ],
+)
+def test_what_a_caller_gives(line, name, call, tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(PASSED.format(name=name, call=call))
+    given = blame.argument_passed(stack(path, line, 11), "parts")
+    assert ast.unparse(given) == "contents"
 
 
 def test_a_choice_in_the_function_that_made_this_one(at):

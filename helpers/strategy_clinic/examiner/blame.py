@@ -624,14 +624,14 @@ def from_return(stack: Stack) -> Stack:
 
 def step_given_at(frame: Frame) -> str:
     """Returns the name of the step that a line, or else its function, gives to `run`."""
-    given = [name_of(call.args[0]) for call in calls_near(frame, "run") if call.args]
+    given = [name_of(call.args[0]) for call in calls_near(frame, ["run"]) if call.args]
     return next(filter(None, given), "")
 
 
-def calls_near(frame: Frame, name: str) -> list[ast.Call]:
-    """Returns the calls of a name on a line, and then those in its function."""
+def calls_near(frame: Frame, names: Collection[str]) -> list[ast.Call]:
+    """Returns the calls of these names on a line, and then those in its function."""
     calls = [*calls_in(statement_at(frame)), *calls_in(function_at(frame))]
-    return [call for call in calls if called_name(call) == name]
+    return [call for call in calls if called_name(call) in names]
 
 
 def line_of_loss(stack: Stack) -> Stack:
@@ -722,8 +722,9 @@ def passed_from(stack: Stack, name: str) -> tuple[Stack, str]:
     """
     takers = [each for each in functions_around(stack[0]) if name in given_to(each)]
     for taker in takers[-1:]:
+        names = names_called(stack[0].path, taker)
         for i, frame in enumerate(stack):
-            calls = calls_near(frame, taker.name)
+            calls = calls_near(frame, names)
             if calls and taker not in functions_around(frame):
                 return stack[i:], plain_name(argument_of(calls[0], taker, name))
     return (), ""
@@ -759,15 +760,18 @@ def from_contents(stack: Stack, paths: Sequence[str]) -> Stack:
         if function and function.args.kwarg and name == function.args.kwarg.arg:
             continue  # the caller has them one by one, or as `**`
         if name in given_to(function):
-            passed = argument_passed(stack[i + 1 :], function, name)
+            passed = argument_passed(stack[i:], name)
             return (maker_of(passed, stack[i + 1], paths), *stack[i + 1 :]) if passed else stack
         return (maker_of(value, frame, paths), *stack[i:])
     return stack
 
 
-def argument_passed(callers: Stack, function: Function | None, name: str) -> ast.expr | None:
-    """Returns what a caller gives for a parameter of a function."""
-    calls = [call for frame in callers[:1] for call in calls_in(statement_at(frame))]
+def argument_passed(stack: Stack, name: str) -> ast.expr | None:
+    """Returns what the caller of a line gives for a parameter of its function, which may have another name there."""
+    function = function_at(stack[0])
+    names = names_called(stack[0].path, function) if function else set[str]()
+    calls = [call for frame in stack[1:2] for call in calls_in(statement_at(frame))]
+    calls = [call for call in calls if called_name(call) in names] or calls
     return next(filter(None, (argument_of(call, function, name) for call in calls)), None)
 
 

@@ -266,7 +266,7 @@ def maker_of(stack: Stack, taken: ast.expr, paths: Sequence[str]) -> Stack:
             return (returned_by(*function, paths) or line, *stack)
     around = blame.function_at(frame)
     for name in {*names} & {*blame.given_to(around)} if not assigned else ():
-        if passed := blame.argument_passed(stack[1:], around, name):
+        if passed := blame.argument_passed(stack, name):
             return maker_of(stack[1:], passed, paths)
     return stack
 
