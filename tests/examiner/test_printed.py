@@ -163,10 +163,29 @@ def compared(few, many, tolerance=1e-3):
         ("epoch 1 took 1.753 s", "epoch 1 took 2.753 s", []),
         ("1.753 examples/s", "2.753 examples/s", []),
         ("inf 1.000", "inf 1.000", []),
+        ("loss 1.500e+400", "loss 3.000e+400", []),
+        ("loss 1.500e-400", "loss 3.000e-400", []),
+        (
+            "job 123e4567-e89b-12d3\nloss 1.000",
+            "job 321e7654-e89b-12d3\nloss 2.000",
+            [("1.000", "2.000")],
+        ),
+        ("job 123e4567-e89b-12d3", "job 321e-7654-89b-12d3", []),
+        ("1,1.500\r\n2,1.250\r\n", "1,3.000\r\n2,1.250\r\n", [("1.500", "3.000")]),
+        ("1,1.500\r\n", "1,3.000\n", [("1.500", "3.000")]),
+        ("5/10 1.500\r6/10 1.250\r\n", "5/10 3.000\r6/10 1.250\r\n", []),
     ],
 )
 def test_what_is_compared(few, many, expected):
     assert compared(few, many) == expected
+
+
+@pytest.mark.parametrize(
+    "number, expected",
+    [("1.25", 0.01), ("2.5e3", 100), ("3e-2", 0.01), ("inf", 1), ("123e4567", 0), ("0e4567", 0)],
+)
+def test_what_the_last_digit_counts(number, expected):
+    assert printed.unit(number) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("output, asks", [("loss 2.000", True), ("loss 1.000", False), ("", False)])

@@ -236,16 +236,17 @@ def significant_digits(number: str) -> int:
 
 
 def unit(number: str) -> float:
-    """Returns what the last digit of a printed number counts."""
+    """Returns what the last digit of a printed number counts; 0 for what no float is near, such as 123e4567 in a UUID."""
     digits, _, exponent = number.lower().partition("e")
     decimals = len(digits.partition(".")[2])
-    return float(10 ** (int(exponent or 0) - decimals))
+    value = float(f"1e{int(exponent or 0) - decimals}")
+    return value if math.isfinite(value) else 0.0
 
 
 def lines_by_text(output: str) -> dict[str, list[str]]:
     """Returns the lines with numbers to compare, by the text around these."""
     found: dict[str, list[str]] = {}
-    for line in filter(is_comparable, output.split("\n")):
+    for line in filter(is_comparable, output.replace("\r\n", "\n").split("\n")):
         if NUMBER.search(line):
             found.setdefault(ANY_NUMBER.sub("#", line), []).append(line)
     return found
