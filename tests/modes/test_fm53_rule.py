@@ -396,3 +396,28 @@ def test_a_loop_over_what_the_caller_gives(tmp_path, call, line):
     path = tmp_path / "train.py"
     path.write_text(PASSED)
     assert rule.from_loop(stack(path, 10, call))[0].line == line
+
+
+WRAPPED = """\
+class Cached:
+    def __init__(self, inner, strategy):
+        self.inner = inner
+    def build(self):
+        return self.inner.build().cache()
+class Batched:
+    def __init__(self, inner, strategy):
+        self.inner = inner
+    def build(self):
+        return self.inner.{calls}().batch(8)
+    def again(self):
+        return self.build()
+for batch in data.build():
+    strategy.run(step, args=(batch,))
+"""
+
+
+@pytest.mark.parametrize("calls, line", [("build", 10), ("again", 12), ("load", 10)])
+def test_methods_that_call_each_other_for_what_a_loop_takes(tmp_path, calls, line):
+    path = tmp_path / "train.py"
+    path.write_text(WRAPPED.format(calls=calls))
+    assert rule.from_loop(stack(path, 14))[0].line == line

@@ -3,7 +3,7 @@
 import ast
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
 from ...examiner import blame
@@ -281,12 +281,18 @@ def functions_called(
             yield path, function
 
 
-def returned_by(path: str, function: blame.Function, paths: Sequence[str]) -> Frame | None:
-    """Returns the line on which a function that knows a strategy returns, or one that it calls for this."""
+def returned_by(
+    path: str,
+    function: blame.Function,
+    paths: Sequence[str],
+    known: Set[blame.Function] = frozenset(),
+) -> Frame | None:
+    """Returns the line on which a function that knows a strategy returns, or one that it calls for this and is not known."""
+    known |= {function}
     ends = blame.returns_in(function)[-1:] if knows_strategy(path, function) else []
     for end in ends:
-        called = [*functions_called(end.value, [path, *paths])]
-        inner = [returned_by(*each, paths) for each in called if each[1] is not function]
+        called = functions_called(end.value, [path, *paths])
+        inner = (returned_by(*each, paths, known) for each in called if each[1] not in known)
         return next(filter(None, inner), Frame(path, end.lineno, function.name))
     return None
 
