@@ -177,6 +177,35 @@ def test_what_must_stand_first_stands_first():
     assert made.line(3) == cells.Line(2, 1, "from __future__ import annotations")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from __future__ import annotations",
+        "from __future__ import annotations  # noqa",
+        "from __future__ import (annotations)",
+        "from __future__ import (  # both\n    annotations,\n    division,\n)  # of them",
+        "from __future__ import annotations; x = 1",
+        "from __future__ import annotations; from __future__ import division; x = 1",
+        "from __future__ import annotations as a",
+        "from __future__ import annotations, \\\n    division",
+        '"""Träining."""; from __future__ import annotations',
+        "\nfrom __future__ import annotations\n%time x = 1",
+    ],
+)
+def test_an_import_that_must_stand_first_in_every_form(text):
+    """It keeps the lines of its cell."""
+    made = listing("import os", f"{text}\nx: nothing = 1\nprint(x)")
+    exec(compile(made.text, "cells", "exec"), {})
+    where = next(n for n, line in enumerate(made.text.split("\n"), 1) if line == "print(x)")
+    assert made.line(where).code == "print(x)"
+    cells.require_python(made)
+
+
+def test_what_a_text_says_of_an_import_stays():
+    made = listing('text = """\nfrom __future__ import annotations\n"""\nassert "import" in text')
+    exec(compile(made.text, "cells", "exec"), {})
+
+
 def test_a_form_feed_ends_no_line():
     made = listing("x = '''\f'''\ny = 1")
     assert made.line(3).code == "y = 1"

@@ -51,7 +51,6 @@ OPTIONS = re.compile(r"(?:-[lnpr]\s*\d+\s*|-[DTfms]\s*\S+\s*|--?[a-z][\w-]*(?:\s
 # A single line that IPython takes for a magic without its percent sign, if it is not Python.
 AUTOMAGIC = re.compile(r"(\w+)(?:\s+[^=\s(].*)?$")
 IN_SHELL = re.compile(r"get_ipython\(\)\.(?!run_line_magic\('run')")
-FUTURE = re.compile(r"from __future__ import (\w+(?:, *\w+)*)\s*$")
 # A kernel has `display`, and a program has not. What a program begins with stands in its first line, before all cells.
 BEGIN = "display = print"
 BEGIN_SHELL = f"from {notebook.__name__} import get_ipython"
@@ -154,11 +153,10 @@ def listing_of(name: str, cells: Sequence[Cell], path: str = "") -> Listing:
         numbered = enumerate(lines_of(cell.text), 1)
         listed += [Line(cell.number, number, shown) for number, shown in numbered]
         listed += [listed[-1]] * (len(python.lines) - len(lines_of(cell.text)))
-        for code in python.lines:
-            future = FUTURE.match(code)
-            if future:  # which must stand first
-                begin.insert(0, f"from __future__ import {future[1]}")
-            program.append("" if future else code)
+        for future in reversed(futures_in(python.lines)):  # which must stand first
+            begin.insert(0, ast.unparse(future))
+            take_out(future, python.lines)
+        program += python.lines
     if not is_program(program):
         pairs = zip(program, listed[1:])
         left_out += [quoted(line) for code, line in pairs if IN_SHELL.match(code.strip())]
@@ -169,6 +167,24 @@ def listing_of(name: str, cells: Sequence[Cell], path: str = "") -> Listing:
     if needs_loop(text, cells):
         text = text.replace("\n", f"{notebook.IN_A_LOOP}\n", 1)
     return Listing(name, tuple(listed), tuple(left_out), text, path)
+
+
+def futures_in(lines: Sequence[str]) -> list[ast.ImportFrom]:
+    try:
+        statements = ast.parse("\n".join(lines)).body
+    except (SyntaxError, ValueError):
+        return []
+    imports = [each for each in statements if isinstance(each, ast.ImportFrom)]
+    return [each for each in imports if each.module == "__future__"]
+
+
+def take_out(statement: ast.stmt, lines: list[str]) -> None:
+    """Puts `pass` in the place of a statement, on its last line."""
+    first, last = statement.lineno - 1, (statement.end_lineno or statement.lineno) - 1
+    before = lines[first].encode()[: statement.col_offset].decode()
+    after = lines[last].encode()[statement.end_col_offset :].decode()
+    lines[first : last + 1] = [before, *[""] * (last - first)]
+    lines[last] += f"pass{after}"
 
 
 def quoted(line: Line) -> str:
