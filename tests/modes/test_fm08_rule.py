@@ -409,8 +409,22 @@ def second_start_fails(
 
 
 @pytest.mark.parametrize("says", [NO_FILE, OF_H5PY, OF_KERAS, OF_KERAS_2])
-def test_a_file_that_is_saved_in_another_folder_than_it_is_loaded_from(tmp_path, says):
-    assert second_start_fails(tmp_path, says=says) == [("fm08", 4)]
+@pytest.mark.parametrize("asks", [f"saved/{WEIGHTS}", f"/my runs/of Monday/{WEIGHTS}"])
+def test_a_file_that_is_saved_in_another_folder_than_it_is_loaded_from(tmp_path, says, asks):
+    assert second_start_fails(tmp_path, says=says, asks=asks) == [("fm08", 4)]
+
+
+@pytest.mark.parametrize(
+    "says", [NO_FILE.replace("'", '"'), f"{NO_FILE}. Can't go on", f"{OF_KERAS_2}."]
+)
+def test_a_path_with_an_apostrophe_or_beside_one(tmp_path, says):
+    asks = f"it's here/{WEIGHTS}"
+    assert second_start_fails(tmp_path, says=says, asks=asks) == [("fm08", 4)]
+
+
+def test_a_file_in_a_folder_with_spaces_that_is_not_saved_is_another(tmp_path):
+    asks = f"my runs/{WEIGHTS} of Monday"
+    assert second_start_fails(tmp_path, says=NO_FILE, asks=asks) == [("restart", 4)]
 
 
 def test_the_line_that_puts_the_path_together_is_the_only_one(tmp_path):

@@ -33,9 +33,10 @@ RESTORES = "restore", "read"
 # What gets the folder of checkpoints.
 MANAGERS = {"CheckpointManager", "latest_checkpoint", "get_checkpoint_state", "BackupAndRestore"}
 
-# What Python, h5py and Keras say of a file that is not there, and a path in it.
+# What Python, h5py and Keras say of a file that is not there, and a path in it, which may have spaces.
 MISSING = re.compile(r"No such file|File not found|No file or directory found")
-PATH = re.compile(r"(?:['\"]|filepath=| at )([^\s'\"]+?)(?=['\"]|\.?(?:\s|$))")
+QUOTED = re.compile(r"(?<!\w)(?P<quote>['\"])(?P<path>.+?)(?P=quote)(?!\w)")
+UNQUOTED = re.compile(r"(?:filepath=| at )(?P<path>.+?)(?=\.?$|\. )")
 
 
 @rule("fm08", explains_divergence=False)
@@ -215,7 +216,9 @@ def missing_files(run: Recording, raised: ExceptionRaised, *others: Recording) -
     """Returns the paths that an exception says are not there, but for what one of these runs has given another name."""
     if not MISSING.search(raised.traceback):
         return set()
-    missing = {run.absolute(path) for path in PATH.findall(useful_line(raised.traceback))}
+    line = useful_line(raised.traceback)
+    paths = [found["path"] for form in (QUOTED, UNQUOTED) for found in form.finditer(line)]
+    missing = {*map(run.absolute, paths)}
     moved = moved_paths(run, *others)
     return {path for path in missing if not any(is_part(path, other) for other in moved)}
 
