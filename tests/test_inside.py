@@ -4,6 +4,7 @@ import base64
 import io
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from matplotlib.colors import to_hex
 from PIL import Image
 from strategy_clinic.base import files
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.examiner.runs.inside import around_first
+from strategy_clinic.examiner.runs.inside import around_first, with_source
 from strategy_clinic.inside import html, text
 from strategy_clinic.inside.excerpt import Excerpt, excerpt_of
 from strategy_clinic.inside.main import line_of
@@ -169,6 +170,14 @@ def test_a_record_is_read_as_it_was_written():
     record = [*seen("loss", np.inf, 1.0), *seen("examples", [["a"], ["b"]])]
     written = "\n".join(each.to_json() for each in record)
     assert list(read_record(f"{written}\n[1, 2")) == record  # the last line was cut off
+
+
+def test_the_lines_of_a_program_are_those_of_python(tmp_path):
+    """For which a form feed and the like end no line."""
+    (tmp_path / "train.py").write_text("import os\n\f\nx = 'a\u2028b'\r\ny = 1\n", newline="")
+    spec = SimpleNamespace(listing=None, folder=tmp_path, arguments=["train.py"])
+    shown = with_source(tables([], []), SimpleNamespace(program=spec))
+    assert shown.source == ("import os", "\f", "x = 'a\u2028b'", "y = 1")
 
 
 def test_where_nothing_differs_it_says_so():

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from recorded import LINE, OTHER, run, stack
 from strategy_clinic.examiner.findings import Location, Text
 from strategy_clinic.examiner.rule import line_of, observed
@@ -42,6 +43,23 @@ def test_a_line_of_another_file_is_told_with_its_name():
     in_cell = finding.relocated(lambda each: replace(each, cell=2))
     assert str(in_cell.message) == "made at cell 2, line 3 and cell 2, line 20"
     assert str(Location().seen_from("train.py")) == "line 0"
+
+
+@pytest.mark.parametrize(
+    "file, other, name",
+    [
+        ("/p/a/model.py", "/p/b/model.py", "a/model.py"),
+        ("/p/a/nets/model.py", "/p/b/model.py", "a/nets/model.py"),
+        ("/p/a/model.py", "/p/model.py", "a/model.py"),
+        ("/p/model.py", "/p/a/model.py", "p/model.py"),
+        ("model.py", "/p/model.py", "model.py"),
+        ("/p/a/model.py", "/p/b/train.py", "model.py"),
+        ("/p/model.py", "/p/model.py", ""),
+    ],
+)
+def test_a_file_with_the_name_of_another_is_told_with_its_folder(file, other, name):
+    told = Location(stack(file, 7)).seen_from(other)
+    assert str(told) == ("line 7 of " + name if name else "line 7")
 
 
 def test_other_words_where_no_line_is_known():

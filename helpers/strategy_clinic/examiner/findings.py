@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -32,7 +33,7 @@ class Location:
     frames: Stack = ()
     cell: int = 0  # of a notebook, in which the line is counted
     code: str = ""  # of a line that is in no file any more, such as one of a cell
-    is_elsewhere: bool = False  # in another file than the one that its sentence is about
+    elsewhere: str = ""  # the name of its file, where its sentence is about another one
 
     @property
     def file(self) -> str:
@@ -48,11 +49,21 @@ class Location:
     def __str__(self) -> str:
         if self.cell:
             return f"cell {self.cell}, line {self.line}"
-        return f"line {self.line}" + (f" of {Path(self.file).name}" if self.is_elsewhere else "")
+        return f"line {self.line}" + (f" of {self.elsewhere}" if self.elsewhere else "")
 
     def seen_from(self, file: str) -> Location:
         """Returns the location as a sentence about a file tells it."""
-        return replace(self, is_elsewhere=bool(self) and self.file != file)
+        is_elsewhere = bool(self) and self.file != file
+        return replace(self, elsewhere=name_beside(self.file, file) if is_elsewhere else "")
+
+
+def name_beside(file: str, other: str) -> str:
+    """Returns the name of a file, with those of the folders in which it parts from another one of the same name."""
+    one, two = Path(file).parts, Path(other).parts
+    if one[-1:] != two[-1:]:
+        return Path(file).name
+    shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, two)))
+    return Path(*one[min(shared, len(one) - 2) :]).as_posix()
 
 
 class Text(tuple["str | Location", ...]):

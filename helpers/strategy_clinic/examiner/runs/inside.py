@@ -11,7 +11,7 @@ from ...inside.message import words_of
 from ...inside.record import IN_A_STEP, TOGETHER, Seen, read_record, record_file
 from ...inside.tables import Tables, tables_of
 from ...observer.events import ExceptionRaised, Outcome, StrategyMade
-from ..cells import Line
+from ..cells import Line, lines_of
 from ..findings import Location, counted
 from ..recording import Recording, Role, observer_failures, stack_of
 from .cluster import ELSEWHERE, is_elsewhere, own_tasks, requested_cluster, run_tasks
@@ -200,7 +200,7 @@ def with_source(tables: Tables, sandbox: Sandbox) -> Tables:
         places = tuple(map(name_of, program.listing.lines))
         return replace(tables, path=sandbox.script, source=code, places=places)
     path = Path(tables.place.path if tables.place else program.folder / program.arguments[0])
-    lines = files.source_text(path).splitlines() if path.is_file() else []
+    lines = lines_of(files.source_text(path)) if path.is_file() else []
     return replace(tables, path=str(path), source=tuple(lines))
 
 
