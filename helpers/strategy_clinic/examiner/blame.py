@@ -191,7 +191,7 @@ def names_called(path: str, function: Function) -> set[str]:
         return {function.name}
     classes: tuple[ast.ClassDef, ...] = nodes_of_file(path, ast.ClassDef)
     own = {each.name for each in classes if function in each.body}
-    derived = {each.name for each in classes if own & {*map(name_of, each.bases)}}
+    derived = {each.name for each in classes if any(name_of(base) in own for base in each.bases)}
     return {function.name, *own, *derived}
 
 
