@@ -1,11 +1,12 @@
 """The repairs that are written: on the programs of the modes, on others, and on forms that are left alone. No TensorFlow."""
 
+import ast
 import textwrap
 
 import pytest
 from recorded import stack
 from strategy_clinic.base import files
-from strategy_clinic.examiner import repair
+from strategy_clinic.examiner import repair, repair_values
 from strategy_clinic.examiner.edits import Edit, Repair
 from strategy_clinic.examiner.findings import Evidence, Finding, Location, Text
 from strategy_clinic.examiner.repair import Source, written_repairs
@@ -19,7 +20,7 @@ HEAD = "import tensorflow as tf\n"
 
 def written(mode, text, line, said=""):
     finding = Finding(mode, Location(stack(PATH, line)), Evidence.OBSERVED, Text(said), Text(""))
-    return written_repairs(finding, line, text)
+    return [*written_repairs(finding, line, text)]
 
 
 def repaired(mode, text, said=""):
@@ -1845,6 +1846,47 @@ def test_a_repair_that_is_written_twice_keeps_its_first_place(monkeypatch):
 
     monkeypatch.setattr(repair, "repairers", lambda: {"fm13": three})
     assert [each.after for each in written("fm13", "x\n", 1)] == ["a\n", "b\n"]
+
+
+def test_a_repair_is_written_when_it_is_asked_for(monkeypatch):
+    """Without `--mend` one is enough, to say that there are some."""
+    begun = []
+
+    @repair.repairs("fm13")
+    def two(source, line):
+        for text in ("a", "b"):
+            begun.append(text)
+            yield [source.replace(source.statement(line), text)]
+
+    monkeypatch.setattr(repair, "repairers", lambda: {"fm13": two})
+    finding = Finding("fm13", Location(stack(PATH, 1)), Evidence.OBSERVED, Text(""), Text(""))
+    assert next(written_repairs(finding, 1, "x\n")).after == "a\n"
+    assert begun == ["a"]
+
+
+def test_the_text_of_a_node_is_cut_from_its_lines(monkeypatch):
+    text = 'größe = f(\n    "é", {n}\n)\nif größe: x = "ü" + g(größe)\n'
+    source = Source(text)
+    expected = {node: ast.get_source_segment(text, node) or "" for node in source.nodes}
+    monkeypatch.setattr(ast, "get_source_segment", None)  # which splits the whole text
+    assert {node: source.code(node) for node in source.nodes} == expected
+
+
+def test_the_names_before_a_statement_are_looked_for_once():
+    source = Source("a = 1\nb = a\n")
+    statement = source.statement(2)
+    assert source.names_before(statement) is source.names_before(statement)
+
+
+def test_what_saves_values_is_looked_through_once(monkeypatch):
+    looked = []
+    values_in = repair_values.values_in
+    monkeypatch.setattr(
+        repair_values, "values_in", lambda holder: looked.append(holder) or values_in(holder)
+    )
+    text = "".join(f"x{i} = kept['k{i}']\nsave(n{i}=0)\n" for i in range(30))
+    assert not repair_values.kept_beside(Source(text), "lost")
+    assert len(looked) == 30
 
 
 def test_edits_of_one_line_do_not_disturb_each_other():

@@ -30,9 +30,7 @@ OF_STRATEGY = {
 IMPORTS = {"tf": "import tensorflow as tf", "json": "import json", "os": "import os"}
 # The names of functions that reduce values, in TensorFlow, NumPy and Keras.
 MEANS, SUMS = ("reduce_mean", "mean"), ("reduce_sum", "sum")
-# One repairer for each mode that has a file repair.py
-
-# Returns edits, those that are likelier right first; nothing where the source has not the form that it knows.
+# Yields edits, those that are likelier right first; nothing where the source has not the form that it knows.
 Repairer = Callable[["Source", int], Iterator[Sequence[Edit]]]
 
 
@@ -60,25 +58,24 @@ def repairers() -> Mapping[str, RepairOfMode]:
 
 def written_repairs(
     finding: Finding, line: int, text: str, told: Sequence[int] = (), file: str = ""
-) -> list[Repair]:
-    """Returns the repairs that can be written for a finding in its file, or another one, with this text; each is Python still.
+) -> Iterator[Repair]:
+    """Yields the repairs that can be written for a finding in its file, or another one, with this text; each is Python still.
 
     `told` are the lines that its sentences tell beside its own, such as where something was made.
     """
     known = repairers().get(finding.mode)
     if known is None or not is_python(text):
-        return []
+        return
     source = Source(text, told, f"{finding.message}; {finding.proof}")
     edited = "" if file == finding.file else file
-    written = [
-        Repair(finding.mode, finding.file, finding.line, text, tuple(with_import), edited=edited)
-        for edits in known.write(source, line)
-        if (with_import := source.with_imports(edits))
-    ]
-    different: dict[str, Repair] = {}
-    for each in written:
-        different.setdefault(each.after, each)
-    return [each for after, each in different.items() if after != text and is_python(after)]
+    different = {text}
+    for edits in known.write(source, line):
+        whole = tuple(source.with_imports(edits))
+        repair = Repair(finding.mode, finding.file, finding.line, text, whole, edited=edited)
+        if repair.after not in different:
+            different.add(repair.after)
+            if is_python(repair.after):
+                yield repair
 
 
 def places_told(finding: Finding, file: str = "") -> list[Location]:
@@ -117,10 +114,12 @@ class Source:
         self.said = said  # what it says
         self.tree = ast.parse(text)
         # Before Python 3.12, the nodes in an f-string have no positions of their own.
-        self.nodes = list(ast.walk(self.tree))
-        strings = [node for node in self.nodes if isinstance(node, ast.JoinedStr)]
+        nodes = list(ast.walk(self.tree))
+        strings = [node for node in nodes if isinstance(node, ast.JoinedStr)]
         self.unplaced = {part for node in strings for part in ast.walk(node) if part is not node}
-        self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+        self.parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
+        self.nodes = sorted((node for node in nodes if node not in self.unplaced), key=place_of)
+        self.known_names: dict[ast.stmt, set[str]] = {}
 
     def with_imports(self, edits: Sequence[Edit]) -> Sequence[Edit]:
         """Returns edits with the imports that they need; none if a name that they use is that of something else."""
@@ -148,14 +147,20 @@ class Source:
 
     def of(self, kind: type[Node], within: ast.AST | None = None) -> list[Node]:
         """Returns nodes of a kind in the order of the text."""
-        nodes = self.nodes if within is None else ast.walk(within)
-        found = [node for node in nodes if isinstance(node, kind) and node not in self.unplaced]
-        return sorted(
-            found, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
-        )
+        if within is None:
+            return [node for node in self.nodes if isinstance(node, kind)]
+        found = [node for node in ast.walk(within) if isinstance(node, kind)]
+        return sorted((node for node in found if node not in self.unplaced), key=place_of)
 
     def code(self, node: ast.AST) -> str:
-        return ast.get_source_segment(self.text, node) or ""
+        """Returns the text of a node, cut from the lines: `ast.get_source_segment` splits the whole file each time."""
+        first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+        if not last:
+            return ""
+        lines = self.lines[first - 1 : last]
+        lines[-1] = lines[-1].encode()[: getattr(node, "end_col_offset", None)].decode()
+        lines[0] = lines[0].encode()[getattr(node, "col_offset", 0) :].decode()
+        return "\n".join(lines)
 
     def statement(self, line: int) -> ast.stmt | None:
         """Returns the innermost statement of this line."""
@@ -378,6 +383,11 @@ class Source:
 
     def names_before(self, statement: ast.stmt) -> set[str]:
         """Returns the names that have a value where a statement begins: parameters, and what is bound above it or outside."""
+        if statement not in self.known_names:
+            self.known_names[statement] = self.names_seen(statement)
+        return self.known_names[statement]
+
+    def names_seen(self, statement: ast.stmt) -> set[str]:
         found: set[str] = set()
         around = self.around(statement)
         for each in around:
@@ -441,6 +451,10 @@ class Source:
         strings = [each for statement in statements for each in self.of(ast.Constant, statement)]
         joined = [each for statement in statements for each in self.of(ast.JoinedStr, statement)]
         return any(each.lineno != each.end_lineno for each in (*strings, *joined))
+
+
+def place_of(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 def parameters(function: ast.AST) -> set[str]:

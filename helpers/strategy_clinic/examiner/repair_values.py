@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from .blame import name_of
 from .edits import Edit
 from .repair import Source, names
-from .repair_saved import added, savers, values_in
+from .repair_saved import Holder, added, savers, values_in
 
 # Classes whose variables a checkpoint finds.
 TRACKABLE = {"Module", "Layer", "Model", "Metric", "AutoTrackable"}
@@ -59,15 +59,17 @@ def beside_another(source: Source, lost: str) -> Iterator[Sequence[Edit]]:
         yield [*filter(None, kept), again]
 
 
-def kept_beside(source: Source, lost: str) -> list[tuple[Read, list[ast.Call | ast.Dict]]]:
+def kept_beside(source: Source, lost: str) -> list[tuple[Read, list[Holder]]]:
     """Returns the values of the same object that are saved and read by a key, with what saves them, and not this one."""
     owner, _, name = lost.rpartition(".")
+    holders: list[Holder] = [*source.of(ast.Dict), *source.of(ast.Call)]
+    kept = [(each, values) for each in holders if (values := values_in(each))]
     found = []
     for read in reads(source):
         saves = [
             each
-            for each in holders(source)
-            if (value := values_in(each).get(read.key)) and mentions(source, value, read.target)
+            for each, values in kept
+            if (value := values.get(read.key)) and mentions(source, value, read.target)
         ]
         known = any(name in values_in(each) for each in saves)
         if saves and not known and owner == read.target.rpartition(".")[0] and lost != read.target:
@@ -88,11 +90,7 @@ def reads(source: Source) -> list[Read]:
     return found
 
 
-def holders(source: Source) -> list[ast.Call | ast.Dict]:
-    return [*source.of(ast.Dict), *source.of(ast.Call)]
-
-
-def kept_in(source: Source, holder: ast.Call | ast.Dict, read: Read, lost: str) -> Edit | None:
+def kept_in(source: Source, holder: Holder, read: Read, lost: str) -> Edit | None:
     value = renamed(source.code(values_in(holder)[read.key]), read.target, lost)
     return added(source, holder, lost.rpartition(".")[2], value)
 
