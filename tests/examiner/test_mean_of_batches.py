@@ -2,7 +2,7 @@
 
 import pytest
 from recorded import run, stack
-from strategy_clinic.examiner.mean_of_batches import mean_of_batches
+from strategy_clinic.examiner.mean_of_batches import Printed, mean_of_batches
 from strategy_clinic.observer.events import BatchTaken, DatasetBatched, MeanReduced, NumbersRead
 
 PROGRAM = """\
@@ -96,6 +96,24 @@ def test_a_mean_of_means_is_told_by_its_value(told, fields, number):
     found = told(**fields)
     assert (found and found.printed) == number
     assert not found or (found.batches, found.sizes) == (3, (16, 6))
+
+
+def test_each_printed_number_is_read_once(told, monkeypatch):
+    """A long output has ten thousands, and there are hundreds of means that may be among them."""
+    read = []
+    monkeypatch.setattr(
+        "strategy_clinic.examiner.mean_of_batches.unit", lambda number: read.append(number) or 1e-5
+    )
+    numbers = [f"{7 + i / 100:.5f}" for i in range(100)]
+    assert told(output="\n".join(numbers)) is None
+    assert read == numbers
+
+
+def test_of_several_numbers_that_a_mean_may_be_the_first_is_told():
+    printed = Printed(["7.00", "0.12", "0.1234", "0.123", "0.12"])
+    assert printed.first(0.12342) == "0.12"
+    assert printed.first(0.1279) == ""
+    assert printed.first(7.004) == "7.00"
 
 
 @pytest.mark.usefixtures("told")

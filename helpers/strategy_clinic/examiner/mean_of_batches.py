@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..observer.events import BatchTaken, DatasetBatched, MeanReduced, NumbersRead, Stack
@@ -32,9 +33,9 @@ class MeanOfBatches:
 def mean_of_batches(recording: Recording) -> MeanOfBatches | None:
     sizes = {sum(taken.sizes) for taken in recording.of(BatchTaken)}
     smaller = smaller_batches(recording) if len(sizes) > 1 else []
-    printed = [*printed_numbers(recording.output)] if smaller else []
+    printed = Printed(printed_numbers(recording.output) if smaller else ())
     for mean in recording.of(MeanReduced):
-        for read in recording.of(NumbersRead) if printed else ():
+        for read in recording.of(NumbersRead) if printed.by_unit else ():
             line = without_comprehensions(read.location)
             is_of_mean = any(in_one_loop(line, each) for each in ends_of(mean.location))
             is_of_smaller = any(in_one_loop(each, at) for each in ends_of(line) for at in smaller)
@@ -68,14 +69,41 @@ def printed_numbers(output: str) -> Iterator[str]:
             yield from (n for n in NUMBER.findall(line) if significant_digits(n) >= FEWEST_DIGITS)
 
 
-def means_printed(numbers: Sequence[float], printed: Sequence[str]) -> Iterator[tuple[str, int]]:
+class Printed:
+    """Printed numbers, in the order of their size, by what their last digits count."""
+
+    def __init__(self, numbers: Iterable[str]) -> None:
+        self.by_unit: dict[float, list[tuple[float, int, str]]] = {}
+        for place, number in enumerate(dict.fromkeys(numbers)):
+            self.by_unit.setdefault(unit(number), []).append((float(number), place, number))
+        for each in self.by_unit.values():
+            each.sort()
+
+    def first(self, value: float) -> str:
+        """Returns what is printed first of the numbers that a value may be printed as; nothing if there is none."""
+        found = [
+            (place, text)
+            for size, numbers in self.by_unit.items()
+            for number, place, text in near(numbers, value, size)
+            if abs(number - value) <= 0.51 * size
+        ]
+        return min(found, default=(0, ""))[1]
+
+
+def near(
+    numbers: Sequence[tuple[float, int, str]], value: float, size: float
+) -> Sequence[tuple[float, int, str]]:
+    return numbers[bisect_left(numbers, (value - size,)) : bisect_right(numbers, (value + size,))]
+
+
+def means_printed(numbers: Sequence[float], printed: Printed) -> Iterator[tuple[str, int]]:
     """Yields a printed number that follows from the mean over a pass, if enough of the next passes are printed so, too."""
     for columns in range(1, MOST_COLUMNS + 1):
         for column, result in itertools.product(range(columns), RESULTS):
             values = numbers[column::columns]
             for batches in range(2, min(MOST_BATCHES, len(values) // 2) + 1):
                 passes = (values[i : i + batches] for i in range(0, len(values), batches))
-                means = (printed_as(result(sum(each) / batches), printed) for each in passes)
+                means = (printed.first(result(sum(each) / batches)) for each in passes)
                 for _, group in itertools.groupby(means, bool):
                     found = dict.fromkeys(group)
                     if enough(found):
@@ -84,7 +112,3 @@ def means_printed(numbers: Sequence[float], printed: Sequence[str]) -> Iterator[
 
 def enough(printed: Collection[str]) -> bool:
     return len(printed) > 1 and sum(map(significant_digits, printed)) >= ENOUGH_DIGITS
-
-
-def printed_as(value: float, printed: Sequence[str]) -> str:
-    return next((each for each in printed if abs(float(each) - value) <= 0.51 * unit(each)), "")
