@@ -1,5 +1,7 @@
 """Numbers that a program prints, and that depend on the number of devices although the same weights are trained."""
 
+import ast
+
 import pytest
 from edited_programs import edited, examined
 from recorded import run, stack, strategy, trained, variable
@@ -281,3 +283,15 @@ def test_where_a_printed_number_comes_from(tmp_path, text, line):
     (tmp_path / "train.py").write_text(SOURCE + more)
     here = [] if text.startswith("other") else [line]
     assert [frame.line for frame in printed.source_of(difference)] == here
+
+
+def test_the_calls_of_a_file_are_looked_at_once_for_all_names(tmp_path, monkeypatch):
+    filled, filled_by = [], printed.filled_by
+    monkeypatch.setattr(
+        printed, "filled_by", lambda call: filled.append(call.lineno) or filled_by(call)
+    )
+    (tmp_path / "train.py").write_text("".join(f"v{i} = g(v{i + 1})\n" for i in range(30)))
+    value = ast.parse("v0 + v10 + v20", mode="eval").body
+    printed.joining_line(str(tmp_path / "train.py"), value)
+    assert {*range(1, 31)} == {*filled}
+    assert len(filled) <= 3 * 30  # once more where names come from them

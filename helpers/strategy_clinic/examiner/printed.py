@@ -15,10 +15,10 @@ from ..observer.events import Frame, LocatedEvent, MetricsReported, Stack
 from ..observer.replacements import Replacement
 from .blame import (
     MEANS,
+    Function,
     called_name,
     calls_in,
     calls_in_file,
-    functions_named,
     given_in,
     is_over_replicas,
     keyword,
@@ -44,9 +44,9 @@ from .suspects import replaced_as_expected
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?|\bnan\b|\binf\b")
 ANY_NUMBER = re.compile(rf"{NUMBER.pattern}|\d+")
 FEWEST_DIGITS = 3  # of a number that is compared
-# Words beside a number that is a time or a speed, which depends on the machine.
 # How messages of TensorFlow's own log begin.
 LOGGED = re.compile(r"[IWEF]\d{4} \d\d:\d\d:|WARNING: All log messages before absl")
+# Words beside a number that is a time or a speed, which depends on the machine.
 TIME = re.compile(
     r"\b(time|took|takes|elapsed|duration|speed|throughput|seconds?|secs?|ms|s|per)\b|/s",
     re.IGNORECASE,
@@ -336,7 +336,7 @@ def parts_of(given: ast.expr) -> list[str | ast.expr]:
 
 def joining_line(path: str, value: ast.expr) -> int:
     """Follows names in a value back through assignments, fills and returned values; 0 if no line joins values of replicas."""
-    nodes = nodes_of_file(path)
+    every = Sources(nodes_of_file(path))
     waiting: list[ast.AST] = [value]
     seen: set[str] = set()
     fallback = 0
@@ -351,7 +351,7 @@ def joining_line(path: str, value: ast.expr) -> int:
             if name in seen:
                 continue
             seen.add(name)
-            sources = list(sources_of(nodes, name))
+            sources = every.of(name)
             calls = [each for each in sources if isinstance(each, ast.Call)]
             filled = [each for each in calls if name in filled_by(each)]
             filled.sort(key=lambda each: not set(map(called_name, calls_in(each))) & MEANS)
@@ -378,17 +378,37 @@ def dotted_names(node: ast.AST) -> Iterator[str]:
             yield name
 
 
-def sources_of(nodes: tuple[ast.AST, ...], name: str) -> Iterator[ast.AST]:
-    """Yields what is assigned to a name, added to it, or returned by the function of this name."""
-    if name in dir(builtins):
-        return
-    functions = functions_named(nodes, name.rpartition(".")[2])
-    for node in nodes:
-        yield from (value for target, value in given_in(node) if ast.unparse(target) == name)
-        if isinstance(node, ast.Call) and name in filled_by(node) and not functions:
-            yield node
-    for function in functions:
-        yield from returns_in(function)
+class Sources:
+    """Where the values of names come from in a file, whose nodes are read once for all names."""
+
+    def __init__(self, nodes: Sequence[ast.AST]) -> None:
+        self.assigned: dict[str, list[ast.AST]] = {}
+        self.functions: dict[str, list[Function]] = {}
+        for node in nodes:
+            if isinstance(node, Function):
+                self.functions.setdefault(node.name, []).append(node)
+        for node in nodes:
+            for name, value in self.given(node):
+                self.assigned.setdefault(name, []).append(value)
+
+    def given(self, node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+        """Yields the names that a node gives a value, or adds one to, each with this value."""
+        yield from ((ast.unparse(target), value) for target, value in given_in(node))
+        if isinstance(node, ast.Call):
+            names = dict.fromkeys(filled_by(node))
+            yield from ((name, node) for name in names if last_part(name) not in self.functions)
+
+    def of(self, name: str) -> list[ast.AST]:
+        """Returns what is assigned to a name, added to it, or returned by the function of this name."""
+        if name in dir(builtins):
+            return []
+        functions = self.functions.get(last_part(name), [])
+        returned = [each for function in functions for each in returns_in(function)]
+        return [*self.assigned.get(name, []), *returned]
+
+
+def last_part(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def filled_by(call: ast.Call) -> list[str]:
