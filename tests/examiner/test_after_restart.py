@@ -1,11 +1,13 @@
 """What a restart has lost: the place in the examples, and values of Python."""
 
+import ast
 import textwrap
 from dataclasses import replace
 
 import pytest
 from recorded import LINE, OTHER, ended, run, stack, updated, variable
 from recorded import state as optimizer
+from strategy_clinic.examiner import after_restart
 from strategy_clinic.examiner.after_restart import (
     Lost,
     are_alike,
@@ -18,6 +20,7 @@ from strategy_clinic.examiner.after_restart import (
     other_examples,
     without_unstable,
 )
+from strategy_clinic.examiner.blame import nodes_of_file
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.observer.events import ExamplesTaken, Held, ProgramState, StepEnded
 
@@ -553,6 +556,21 @@ def test_where_a_value_is_made(tmp_path, holder, name, line):
     assert is_best_value(lost) is (name == "best")
     variable = Lost((str(path), holder, name), 4, "() 0.5 0.5", "() 0.4 0.4", True)
     assert not is_best_value(variable)
+
+
+def test_the_nodes_around_a_value_are_looked_for_once(tmp_path, monkeypatch):
+    """Each name of a program is looked at, and a long program has thousands of nodes."""
+    walked = []
+    monkeypatch.setattr(
+        after_restart, "nodes_under", lambda node: walked.append(node) or ast.walk(node)
+    )
+    path = tmp_path / "train.py"
+    path.write_text(textwrap.dedent(PROGRAM) + "# another one\n")
+    assert after_restart.nodes_of_holder((str(path), "", "STEPS")) == {*nodes_of_file(str(path))}
+    assert not walked
+    for name in ("best", "done"):
+        assert after_restart.nodes_of_holder((str(path), "Job", name)) == {*ast.walk(walked[0])}
+    assert [each.name for each in walked] == ["Job"]
 
 
 @pytest.mark.parametrize(

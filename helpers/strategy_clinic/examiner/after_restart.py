@@ -8,10 +8,11 @@ difference.
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from ..observer.events import (
@@ -471,20 +472,24 @@ def assignments_of(held: Key) -> list[Assigning]:
     own, name = nodes_of_holder(held), plain(held)[2]
     given = [each for each in nodes_of_file(held[0], Assigning) if name in named(each)]
     of_objects = [*filter(is_of_object, given)]
-    if not own.intersection(of_objects):
+    if own.isdisjoint(of_objects):
         return [each for each in given if each in own]
     return sorted(of_objects, key=lambda each: each not in own)
 
 
-def nodes_of_holder(held: Key) -> set[ast.AST]:
+def nodes_of_holder(held: Key) -> Set[ast.AST]:
     """Returns the nodes of the class or the function that has a name, or of the module."""
     path, holder, _ = held
-    return {
-        inner
-        for node in nodes_of_file(path)
-        if not holder or getattr(node, "name", None) == holder.rpartition(".")[2]
-        for inner in nodes_under(node)
-    }
+    return nodes_in(nodes_of_file(path), holder.rpartition(".")[2])
+
+
+@functools.lru_cache(maxsize=64)
+def nodes_in(nodes: tuple[ast.AST, ...], holder: str) -> Set[ast.AST]:
+    """Returns those of a file's nodes that are in the classes and functions of a name; all if there is no name."""
+    if not holder:
+        return {*nodes}
+    found = [each for each in nodes if getattr(each, "name", None) == holder]
+    return {inner for each in found for inner in nodes_under(each)}
 
 
 def is_of_object(assignment: Assigning) -> bool:
