@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 from recorded import LINE, ended, run, stack, strategy, updated, values, variable
+from strategy_clinic.examiner import divergence
 from strategy_clinic.examiner.divergence import (
     distance,
     first_divergence,
     first_other_answer,
     is_deterministic,
-    is_mean,
+    means_in,
     repeats,
     unstable_points,
     update_ratio,
@@ -167,4 +168,13 @@ def test_answers_on_other_lines_are_not_compared():
 )
 def test_slots_with_means_of_gradients(slots, expected):
     """Means of gradients that all have one sign are known by the squares that are kept beside them."""
-    assert is_mean(slots[0], slots) == expected
+    assert (0 in means_in(dict(enumerate(slots)))) == expected
+
+
+def test_slots_in_other_directions_are_not_compared(monkeypatch):
+    """A large model has a thousand slots, and few pairs of them have nearly one direction."""
+    compared = []
+    monkeypatch.setattr(divergence, "cosine", lambda *pair: compared.append(pair) or 0.0)
+    slots = {i: tuple(float(i == j) for j in range(30)) for i in range(30)}
+    assert not means_in(slots)
+    assert not compared

@@ -30,6 +30,7 @@ ONE_DIRECTION = 0.9  # cosine of two updates: statistics of parts of a batch ben
 # Cosine for one variable if nothing has bent its gradient between it and the loss; a few entries agree by chance.
 STRAIGHT, ENOUGH_ENTRIES = 0.99, 8
 EXACT = 0.9999  # cosine of changes that have one cause
+NEAR_UNIT = math.sqrt(2 * (1 - EXACT)) * 1.01
 SAME_UPDATE = 1e-4  # relative: rounding makes 1e-6
 
 Key = Hashable
@@ -304,19 +305,42 @@ def optimizer_ratio(one: Recording, other: Recording, training: int = 1) -> floa
     """Returns the same of the means of gradients that optimizers keep, or else of the means of their squares."""
     mine, theirs = optimizer_vectors(one, training), optimizer_vectors(other, training)
     common = [key for key in mine if key in theirs]
-    means = [key for key in common if is_mean(mine[key], mine.values())]
+    kept_means = means_in(mine)
+    means = [key for key in common if key in kept_means]
     kept = means or common
     ratio = ratio_of([mine[key] for key in kept], [theirs[key] for key in kept])
     return ratio if means or ratio is None else math.sqrt(ratio)
 
 
-def is_mean(vector: Vector, slots: Iterable[Vector]) -> bool:
-    """Tells whether an optimizer keeps means of gradients in a slot, and not of their squares: these it may keep in another."""
+def means_in(slots: Mapping[Key, Vector]) -> dict[Key, Vector]:
+    """Returns the slots in which an optimizer keeps means of gradients, not of their squares: these it may keep in another."""
+    units = {key: unit_of(vector) for key, vector in slots.items()}
+    return {key: vector for key, vector in slots.items() if is_mean(key, vector, slots, units)}
+
+
+def is_mean(
+    key: Key, vector: Vector, slots: Mapping[Key, Vector], units: Mapping[Key, Vector]
+) -> bool:
     if min(vector, default=0) < 0:
         return True
+    if len(vector) < ENOUGH_ENTRIES:
+        return False
     squares = tuple(entry * entry for entry in vector)
-    others = (each for each in slots if each is not vector)
-    return len(vector) >= ENOUGH_ENTRIES and any(cosine(squares, each) >= EXACT for each in others)
+    unit = unit_of(squares)
+    # One entry rules most others out: unit vectors with such a cosine differ by less than NEAR_UNIT in each.
+    largest = max(range(len(unit)), key=unit.__getitem__)
+    near = (
+        slots[other]
+        for other, each in units.items()
+        if len(each) > largest and abs(each[largest] - unit[largest]) <= NEAR_UNIT and other != key
+    )
+    return any(cosine(squares, each) >= EXACT for each in near)
+
+
+def unit_of(vector: Vector) -> Vector:
+    """Returns a vector of the same direction with the length 1; one of zeros as it is."""
+    size = size_of(vector)
+    return tuple(entry / size for entry in vector) if size else vector
 
 
 def first_steps(recording: Recording) -> list[StepEnded]:
@@ -395,7 +419,7 @@ def first_gradients(recording: Recording, training: int) -> Mapping[Key, Vector]
     An optimizer that keeps the means of their squares only divides by their roots; the update has the signs.
     """
     updates, kept = first_update(recording, training), optimizer_vectors(recording, training)
-    signed = {key: vector for key, vector in kept.items() if is_mean(vector, kept.values())}
+    signed = means_in(kept)
     if signed or not any(map(any, kept.values())):
         return signed or updates
     if number_of_change(recording, training) > 1:
