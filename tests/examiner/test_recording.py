@@ -1,5 +1,8 @@
 """Recordings: what can be asked of them, and how they are read from a file."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 from recorded import (
     LINE,
@@ -14,8 +17,9 @@ from recorded import (
     variable,
     written,
 )
-from strategy_clinic.examiner.reading import EventError
+from strategy_clinic.examiner.reading import EventError, NewLines, from_json
 from strategy_clinic.examiner.recording import observer_failures, read_events
+from strategy_clinic.examiner.runs import cluster
 from strategy_clinic.observer.events import (
     BatchTaken,
     DatasetBatched,
@@ -136,6 +140,32 @@ def test_a_line_that_a_crash_has_cut_off(tmp_path):
     path.write_text(whole + whole[:20])
     assert read_events(path) == (VariableRead(1),)
     assert read_events(tmp_path / "none") == ()
+
+
+def test_each_line_of_a_file_that_grows_is_read_once(tmp_path):
+    path = tmp_path / "events.jsonl"
+    lines = NewLines(path)
+    assert [*lines] == []
+    for text, expected in (("one\ntw", ["one\n"]), ("", []), ("o\n", ["two\n"]), ("", [])):
+        with path.open("a") as file:
+            file.write(text)
+        assert [*lines] == expected
+
+
+def test_the_events_of_a_task_are_read_once(tmp_path, monkeypatch):
+    """Its file is looked at several times a second, until it has reported its end."""
+    read = []
+    monkeypatch.setattr(cluster, "from_json", lambda line: read.append(line) or from_json(line))
+    running = SimpleNamespace(
+        events=tmp_path / "events", process=SimpleNamespace(poll=lambda: None)
+    )
+    sandbox = SimpleNamespace(start=lambda *given: running)
+    task = cluster.Task(sandbox, {"worker": ["here:1"]}, "worker", 0, ())
+    assert task.status is None
+    text = VariableRead(1).to_json() + "\n" + replace(ended({}), status=3).to_json() + "\n"
+    running.events.write_text(text)
+    assert [task.status for _ in range(3)] == [3, 3, 3]
+    assert len(read) == 1
 
 
 def test_a_line_that_is_no_event(tmp_path):

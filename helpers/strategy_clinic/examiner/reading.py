@@ -9,10 +9,30 @@ import enum
 import functools
 import json
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from ..observer.events import SCHEMA, Event, Frame, LocatedEvent
+
+
+class NewLines:
+    """The whole lines of a file that a process writes, each of which is read once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.read = path, 0  # bytes
+
+    def __iter__(self) -> Iterator[str]:
+        """Yields the lines since the last one that was read."""
+        if not self.path.exists():
+            return
+        with self.path.open("rb") as file:
+            file.seek(self.read)
+            for line in file:
+                if line.endswith(b"\n"):
+                    self.read += len(line)
+                    yield line.decode(errors="replace")
+
 
 Reader = Callable[[Any], Any]  # raises TypeError, KeyError or ValueError for what does not fit
 

@@ -16,7 +16,8 @@ from ...observer.events import (
 from ...observer.own_cluster import addresses_in, arguments_of_tasks, is_here
 from ...processes.cluster import addresses_for
 from ...setups import strategies
-from ..recording import Recording, Role, read_events
+from ..reading import NewLines, from_json
+from ..recording import Recording, Role
 from .process_stacks import take_stacks
 from .sandbox import Sandbox
 
@@ -125,12 +126,17 @@ class Task:
         environment = {"TF_CONFIG": json.dumps(described), "GRPC_VERBOSITY": "ERROR"}
         # It stays when it has finished: another one may still be fetching its part of the last sum.
         self.running = sandbox.start(1, ("--stay", *options), environment, arguments)
+        self.lines = NewLines(self.running.events)
+        self.reported: int | None = None  # the exit status that it will have
 
     @property
     def status(self) -> int | None:
         """The exit status; None while it runs. A task that stays has reported the status that it will have."""
-        ended = [event for event in read_events(self.running.events) if isinstance(event, Ended)]
-        return ended[-1].status if ended else self.running.process.poll()
+        for line in self.lines:
+            event = from_json(line) if '"Ended"' in line else None
+            if isinstance(event, Ended):
+                self.reported = event.status
+        return self.running.process.poll() if self.reported is None else self.reported
 
     @property
     def over(self) -> bool:

@@ -8,17 +8,17 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 from ...observer.events import StrategyMade, TensorFlowImported
 from ...processes import python_process
-from ..reading import from_json
+from ..reading import NewLines, from_json
 from .program_spec import ProgramSpec
 
 BETWEEN_LOOKS = 0.1  # seconds
-LOOKED_FOR = b"TensorFlowImported", b"StrategyMade"
+LOOKED_FOR = "TensorFlowImported", "StrategyMade"
 
 
 class FirstRun:
@@ -28,7 +28,7 @@ class FirstRun:
             is_this_python(program.python) and not replaces_modules(program)
         )
         self.events: Path | None = None
-        self.read = 0  # bytes of the events
+        self.lines: Iterable[str] = ()  # of the events
         self.reading = threading.Lock()
         self.is_over = False
         self.imported: TensorFlowImported | None = None
@@ -36,7 +36,7 @@ class FirstRun:
 
     def begin(self, events: Path, environment: Mapping[str, str], beside: bool) -> None:
         """Makes this the first run. A fork server starts when it imports TensorFlow, if that may go on `beside`."""
-        self.events = events
+        self.events, self.lines = events, NewLines(events)
         if self.can_fork and beside:
             threading.Thread(target=self.prepare, args=(environment,), daemon=True).start()
 
@@ -50,15 +50,9 @@ class FirstRun:
     def look(self) -> None:
         """Reads what the run has shown since the last look."""
         with self.reading:
-            if not self.events or not self.events.exists():
-                return
-            with self.events.open("rb") as file:
-                file.seek(self.read)
-                lines = file.read().splitlines(keepends=True)
-            for line in [each for each in lines if each.endswith(b"\n")]:
-                self.read += len(line)
+            for line in self.lines:
                 if any(name in line for name in LOOKED_FOR):
-                    self.keep(line.decode(errors="replace"))
+                    self.keep(line)
 
     def keep(self, line: str) -> None:
         event = from_json(line)
