@@ -78,8 +78,23 @@ def test_each_callback_has_a_fix_of_its_own():
         ({"best": math.inf}, (SAVED,), 0),
         ({"best": math.inf, "path": "best-{epoch}.keras"}, (saved(path="best-3.keras"),), 0),
         ({"best": math.inf, "path": "best-{epoch}.keras"}, (), 1),
+        ({"best": math.inf, "path": "logs/cp-{epoch}"}, (saved(path="logs/workertemp_1/cp-3"),), 0),
+        ({"best": math.inf, "path": "logs/{epoch}"}, (saved(path="logs/3"),), 0),
+        ({"best": math.inf, "path": "logs/cp-{epoch}"}, (saved(path="logs/last/3"),), 1),
+        ({"best": math.inf, "path": "logs/cp-{epoch}"}, (saved(path="logs2/cp-3"),), 1),
     ],
-    ids=["nothing", "another callback", "a value", "a file", "a numbered file", "none of them"],
+    ids=[
+        "nothing",
+        "another callback",
+        "a value",
+        "a file",
+        "a numbered file",
+        "none of them",
+        "a folder of a worker's own",
+        "only a number",
+        "another name",
+        "another folder",
+    ],  # fmt: skip
 )
 def test_a_callback_that_never_saves_is_noted(state, other, count):
     states = replace(BEGINS, path=state.get("path", "best.keras")), callback(**state)

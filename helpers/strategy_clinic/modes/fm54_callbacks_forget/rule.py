@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -80,12 +81,11 @@ def nothing_saved(run: Recording) -> Steps:
     for (callback, monitor, path), fits in fits_of(run).items():
         epochs = [state for state in fits[-1] if not state.begins]
         is_unseen = epochs and not any(map(is_known, fits[-1]))
-        start = run.absolute(path.partition("{")[0])
-        saves = [each for each in run.of(Saved) if run.absolute(each.path).startswith(start)]
-        if callback == "ModelCheckpoint" and monitor and path and is_unseen and not saves:
+        is_saver = callback == "ModelCheckpoint" and monitor and path
+        if is_saver and is_unseen and not has_saved(run, path):
             yield Note(
                 f"ModelCheckpoint has saved nothing in {len(epochs)} epochs: it never had a `{monitor}`, which Keras computes at "
-                'the end of an epoch (`save_freq="epoch"`)'
+                'the end of an epoch (`save_freq="epoch"`); or, without `save_best_only`, `save_freq` is more than all batches'
             )
 
 
@@ -182,6 +182,20 @@ def in_words(held: CallbackState, taken: CallbackState) -> str:
             f"{forgotten}: after a restart it replaces {held.path} by a model with {taken.best:.4g}"
         )
     return f"{forgotten}: after a restart it takes {taken.best:.4g} for the best"
+
+
+def has_saved(run: Recording, path: str) -> bool:
+    """Tells whether something was saved to a path of a callback, or under its name in a folder below.
+
+    Keras 2 gives all workers but the first a folder of their own there, and deletes it.
+    """
+    folder, name = os.path.split(run.absolute(path.partition("{")[0] + "{"))
+    start = name.removesuffix("{")
+    saved = [os.path.split(run.absolute(each.path)) for each in run.of(Saved)]
+    return any(
+        f"{place}{os.sep}".startswith(f"{folder}{os.sep}") and base.startswith(start)
+        for place, base in saved
+    )
 
 
 def is_known(state: CallbackState) -> bool:
