@@ -555,11 +555,20 @@ def step(pairs):
     "old, new, terms, line",
     [
         ("", "", (SUM,), 4),
+        ("count =", "count: int =", (SUM,), 4),
+        ("count =", "other, count = size,", (SUM,), 4),
         ("count * 2", "2", (SUM,), 6),
         ("", "", (MEAN,), 7),
         ("", "", (), 7),
     ],
-    ids=["in the step", "nobody knows where", "a mean of a part", "an unknown loss"],
+    ids=[
+        "in the step",
+        "with its type",
+        "one of two",
+        "nobody knows where",
+        "a mean of a part",
+        "an unknown loss",
+    ],
 )
 def test_gradients_of_a_whole_share_that_are_divided_once_more(tmp_path, old, new, terms, line):
     path = tmp_path / "train.py"

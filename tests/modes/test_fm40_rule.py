@@ -30,10 +30,18 @@ ASSIGNED = DECORATED.replace("@tf.function\ndef learn", "learn = tf.function(oth
         (DECORATED, [4, 6, 9, 10], 2),
         (DECORATED, [9, 10], 9),
         (ASSIGNED, [4, 6, 9, 10], 2),
+        (ASSIGNED.replace("learn =", "learn: Step ="), [4, 6, 9, 10], 2),
         (OTHERWISE, [4, 6, 9, 10], 4),
         (BY_NAME, [4, 6, 9, 10], 2),
     ],
-    ids=["decorated", "not seen", "assigned", "decorated otherwise", "imported by its name"],
+    ids=[
+        "decorated",
+        "not seen",
+        "assigned",
+        "with its type",
+        "decorated otherwise",
+        "imported by its name",
+    ],
 )
 def test_a_nested_function_is_blamed_where_it_is_traced(tmp_path, program, lines, line):
     path = tmp_path / "train.py"

@@ -315,16 +315,17 @@ optimizer.learning_rate.assign(rate)
 """
 
 
-def read_and_written(folder, line, *, value=0.05, rate=0.05, then=()):
+def read_and_written(folder, line, *, value=0.05, rate=0.05, then=(), text=PROGRAM):
     path = folder / "train.py"
-    path.write_text(PROGRAM)
+    path.write_text(text)
     read = LearningRateRead(stack(path, line), 7, value)
     write = LearningRateWritten(stack(path, 5), 7, rate)
     return run(read, replaced(stack(path, 4)), *then, write)
 
 
-def test_a_rate_that_is_read_too_early(tmp_path):
-    (finding,) = found(read_and_written(tmp_path, 1))
+@pytest.mark.parametrize("given", ["rate =", "rate: float =", "if again: rate ="])
+def test_a_rate_that_is_read_too_early(tmp_path, given):
+    (finding,) = found(read_and_written(tmp_path, 1, text=PROGRAM.replace("rate =", given, 1)))
     assert (finding.mode, finding.line) == ("fm46", 1)
     assert "before the restore, which replaces 0.05 by 0.25" in str(finding.message)
     assert str(finding.proof).endswith("0.05 was written back at line 5")

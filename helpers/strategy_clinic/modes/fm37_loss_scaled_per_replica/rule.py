@@ -338,9 +338,9 @@ def division_after_loss(pair: Pair) -> Stack:
     if not stack or "fit" in blame.called_at(stack[0]):
         return ()
     counts = {"num_replicas_in_sync"}
-    for each in blame.nodes_of_file(stack[0].path, ast.Assign):
-        if counts & names_under(each.value):
-            counts |= set().union(*map(names_under, each.targets))
+    for each in blame.nodes_of_file(stack[0].path, ast.Assign | ast.AnnAssign):
+        for target, value in blame.given_in(each):
+            counts |= names_under(target) if counts & names_under(value) else set()
     lines = [
         each.lineno
         for each in blame.nodes_under(blame.function_at(stack[0]))

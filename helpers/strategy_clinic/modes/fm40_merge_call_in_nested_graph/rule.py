@@ -3,12 +3,12 @@
 Tells fm40 from fm15, a condition in the step, by the program.
 """
 
-import ast
-
 from ...examiner.blame import (
+    Assignment,
     branch_around,
     called_at,
     functions_named,
+    given_in,
     is_tf_function,
     names_in,
     nodes_of_file,
@@ -59,9 +59,9 @@ def accumulates(recording: Recording) -> Stack:
 def traced_at(path: str, name: str) -> list[int]:
     """Returns the lines where a function of this name is given to `tf.function`, in an assignment or by a decorator."""
     lines = []
-    for node in nodes_of_file(path, ast.Assign):
-        if is_tf_function(node.value):
-            lines += [node.lineno for each in names_in(node.targets[0]) if each == name]
+    for node in nodes_of_file(path, Assignment):
+        made = [target for target, value in given_in(node) if is_tf_function(value)]
+        lines += [node.lineno for each in made if name in names_in(each)]
     for function in functions_named(nodes_of_file(path), name):
         lines += [each.lineno for each in function.decorator_list if is_tf_function(each)]
     return lines

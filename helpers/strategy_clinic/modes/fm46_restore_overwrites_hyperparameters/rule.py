@@ -138,7 +138,9 @@ RATE_LOST = lost("fm46", Holder.RATE)
 
 
 def is_assigned(read: LearningRateRead) -> bool:
-    return bool(read.location) and isinstance(statement_at(read.location[0]), ast.Assign)
+    return bool(read.location) and isinstance(
+        statement_at(read.location[0]), ast.Assign | ast.AnnAssign
+    )
 
 
 def is_beside(write: LearningRateWritten, restored: LearningRateRestored) -> bool:
