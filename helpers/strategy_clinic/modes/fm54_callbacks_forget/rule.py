@@ -23,9 +23,11 @@ from ...examiner.rule import Steps, line_of, observed, rule
 from ...observer.events import (
     CallbackState,
     FileMoved,
+    GradientsApplied,
     Loaded,
     Owner,
     Saved,
+    SavedAgain,
     VariableMade,
     VariableWritten,
     WeightsCopied,
@@ -136,12 +138,27 @@ def continues(run: Recording, before: States, after: States) -> bool:
 
 
 def trains_on(run: Recording, before: States, after: States) -> bool:
-    """Tells whether no model was made, filled or kept under another name between two calls of `fit`."""
+    """Tells whether a `fit` trains on what the one before has trained, or has saved as the best, and nothing keeps that file.
+
+    Not if a model was made, filled or saved under another name in between: that is another training, or nothing is lost.
+    """
     between = {"after": before[-1], "until": after[0]}
+    best = run.absolute(before[-1].path)
+    loads = run.of(Loaded, **between)
+    of_best = {number for load in loads for number in load.variables}
     made = [each for each in run.of(VariableMade, **between) if each.maker is Owner.LAYER]
+    new = [each for each in made if each.number not in of_best]
     written = [each for each in run.of(VariableWritten, **between) if each.writer is Owner.USER]
-    filled = [*run.of(Loaded, **between), *run.of(WeightsCopied, **between)]
-    return not (made or written or filled or run.of(FileMoved, **between))
+    paths = [each.path for each in loads]
+    paths += [each.path for each in run.of(Saved, **between)]
+    paths += [each.path for each in run.of(SavedAgain, **between)]
+    others = [path for path in paths if run.absolute(path) != best]
+    copied = [*run.of(WeightsCopied, **between), *run.of(FileMoved, **between)]
+    if new or written or others or copied:
+        return False
+    known = {n for each in run.of(GradientsApplied, until=after[0]) for n in each.optimizer.trains}
+    updates = run.of(GradientsApplied, after=after[0], until=after[-1])  # none: it is no new step
+    return not updates or any((known | of_best) & {*each.optimizer.trains} for each in updates)
 
 
 def forgotten(before: States, after: States, run: Recording) -> str:
