@@ -24,6 +24,7 @@ from strategy_clinic.examiner import whose_fault
 from strategy_clinic.examiner.divergence import first_divergence
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.findings import DIVERGES, FRAMEWORK, Replace
+from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs, mode_rules, observed, rule
 from strategy_clinic.examiner.runs import plan
 from strategy_clinic.observer.events import (
@@ -374,6 +375,39 @@ def test_the_last_batch_is_suspected_only_where_it_can_be_the_cause(tmp_path):
     assert finding.mode == FRAMEWORK and "does not divide evenly" in str(finding.message)
     _, asked = settled(fitted(tmp_path, 0.9, 1), fitted(tmp_path, 0.8, 2), full)
     assert (frozenset({Replacement.FULL_BATCHES}), 0) not in asked
+
+
+@pytest.mark.parametrize(
+    "fails, line, expected",
+    [
+        (Replacement.FULL_BATCHES, "model.fit(x, y)", []),
+        (Replacement.FULL_BATCHES, "tape.gradient(loss, weights)", [DIVERGES]),
+        (None, "model.fit(x, y)", [DIVERGES]),
+    ],
+    ids=["of Keras", "of the program", "with Keras 2"],
+)
+def test_a_program_that_fails_without_a_part_of_the_framework(fails, line, expected, tmp_path):
+    """As one that has an array for the predictions of all examples."""
+    path = tmp_path / "train.py"
+    path.write_text(line)
+
+    def second(value, devices):
+        first = trained(0.9, GradientComputed(stack(path, 1), 0, 1), devices=devices)
+        step = StepEnded(1, values({1: [value]}), values({1: [1.0]}), (), (), training=2)
+        return replace(first, events=(*first.events[:-1], step, ended({1: [value]})))
+
+    def again(follow_up):
+        is_nudged = follow_up.change.replacements == NUDGED
+        is_failing = fails in (follow_up.change.replacements or {None}) and not is_nudged
+        outcome = Outcome.RAISED if is_failing else Outcome.FINISHED
+        return replace(follow_up.recording, role=Role.CHANGED, outcome=outcome)
+
+    one, other = second(0.9, 1), second(0.8, 2)
+    rules = replace(mode_rules(), rules=[])
+    diagnosis = diagnose(Runs([other, one], [first_divergence(one, other)]), again, rules)
+    assert [each.mode for each in diagnosis.findings] == expected
+    told = "whether the runs agree without a smaller last batch is not known"
+    assert any(told in note for note in diagnosis.notes) == (not expected)
 
 
 # Faults of the program that a run without them shows

@@ -101,6 +101,10 @@ def settle_stable(
         if (yield from agrees_without(without, divergence, ignored, small_is_allowed)):
             found = verdict([*expected, *chosen], divergence)
             break
+    else:
+        for suspect in possible if isinstance(found, Finding) else ():
+            if (yield from fails_without([*one_step, *expected, suspect], divergence)):
+                found = undecided(left, suspect)
     plain, is_program = divergence.one.plain, isinstance(found, Finding) and not found.by_framework
     if plain and is_program and not (yield from depends_on_mean(divergence.one)):
         found = Note(reason_of_other_training(plain, divergence.other))
@@ -129,6 +133,22 @@ def divergence_without(
     if other is None or not is_whole(other, divergence):
         return divergence
     return first_divergence(one, other, ignored)
+
+
+def fails_without(suspects: Sequence[Suspect], divergence: Divergence) -> Answers[bool]:
+    """Tells whether the program fails in the run that would show whether a part of the framework is why runs differ.
+
+    That it fails with another version of Keras says nothing.
+    """
+    suspect = suspects[-1]
+    if suspect.side is not Side.FRAMEWORK or suspect.replacement is None:
+        return False
+    change = Replace(parts_of(suspects))
+    for run in (divergence.one, divergence.other):
+        changed = yield FollowUp(run, change, suspect.words)
+        if changed is None or not changed.finished:
+            return changed is not None
+    return False
 
 
 def agrees_without(
@@ -233,6 +253,12 @@ def small(left: Divergence, expected: Sequence[Suspect]) -> Note:
     parts = " and ".join(each.words for each in expected)
     return Note(
         f"{left}; {parts} the first step agrees, and later differences are as small as rounding makes"
+    )
+
+
+def undecided(left: Divergence, suspect: Suspect) -> Note:
+    return Note(
+        f"{left}; whether the runs agree {suspect.words} is not known: the program fails in that run"
     )
 
 
