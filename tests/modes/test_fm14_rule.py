@@ -3,8 +3,21 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, found, loaded, modes, run, stack, updated, variable, written
+from recorded import (
+    LINE,
+    OTHER,
+    found,
+    loaded,
+    modes,
+    run,
+    saved,
+    stack,
+    updated,
+    variable,
+    written,
+)
 from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
     CalledAlike,
@@ -20,6 +33,7 @@ from strategy_clinic.observer.events import (
     Outcome,
     OutdatedCopyUsed,
     Owner,
+    SavedAgain,
     WeightsCopied,
 )
 
@@ -357,3 +371,74 @@ def test_a_program_that_raised_may_have_meant_to_load_its_weights_later():
 )
 def test_a_model_that_may_keep_its_random_weights(events):
     assert modes(run(*MADE, *events)) == []
+
+
+# A model and a part of it that are loaded from two files
+
+USE = stack("/program/train.py", 30)
+PART_USED = ModelUsed(USE, (1, 2), (1, 2), ())
+FILES = saved(path="part", held=(1, 2)), saved(path="whole", held=(1, 2, 3))
+LOADS = loaded(path="part", variables=(11, 12)), loaded(path="whole", variables=(21, 22, 23))
+AFTER = updated(trains=(21, 22)), ModelUsed(USE, (11, 12), (11, 12), ())
+SHAPES = [
+    variable(number, shape=(number % 10,)) for number in (1, 2, 3, 11, 12, 21, 22, 23, 31, 32)
+]
+BEFORE = [*SHAPES, updated(trains=(1, 2)), PART_USED, *FILES]
+
+
+def test_a_part_that_is_loaded_beside_its_model():
+    (finding,) = found(run(*BEFORE, *LOADS, *AFTER))
+    assert (finding.mode, finding.line) == ("fm14", 7)
+    assert "line 20 trains those of whole, and line 30 uses those of part" in str(finding.proof)
+
+
+def test_a_part_that_a_restart_loads_beside_its_model():
+    restart = {"role": Role.RESTARTED, "moment": Moment.BETWEEN, "whole": run()}
+    again = run(*SHAPES, *LOADS, *AFTER, before=run(*BEFORE, outcome=Outcome.KILLED), **restart)
+    assert "fm14" in [mode for mode, _ in modes(again)]
+
+
+def test_a_part_that_a_loop_uses_again_after_the_update(tmp_path):
+    """A line is reported once, at its first use."""
+    path = tmp_path / "train.py"
+    path.write_text("while more:\n    part(x)\n    fit(whole)\npart(x)\n")
+    for line, expected in ((2, ["fm14"]), (4, [])):
+        used = [replace(each, location=stack(path, line)) for each in (PART_USED, AFTER[1])]
+        update = replace(AFTER[0], location=stack(path, 3))
+        events = [*SHAPES, updated(trains=(1, 2)), used[0], *FILES, *LOADS, used[1], update]
+        assert [mode for mode, _ in modes(run(*events))] == expected
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*BEFORE, LOADS[1], *AFTER],
+        [*BEFORE, *LOADS, AFTER[1]],
+        [*BEFORE, *LOADS, AFTER[0], updated(trains=(11, 12)), written(number=11), AFTER[1]],
+        [*BEFORE, *LOADS, AFTER[0], written(number=11, writer=Owner.LAYER), AFTER[1]],
+        [*BEFORE, *LOADS, AFTER[0], LOADS[0], AFTER[1]],
+        [*BEFORE, *LOADS, *AFTER, ModelUsed(USE, (21, 22), (21, 22), ())],
+        [*BEFORE, *LOADS, AFTER[0], replace(AFTER[1], location=OTHER)],
+        [*BEFORE, *LOADS, updated(trains=(23,)), AFTER[1]],
+        [*BEFORE, LOADS[0], replace(LOADS[1], variables=(11, 12, 23)), *AFTER],
+        [*BEFORE, SavedAgain("whole", 9), *LOADS, *AFTER],
+        [*SHAPES, updated(trains=(3,)), PART_USED, *FILES, *LOADS, *AFTER],
+        [*SHAPES, updated(trains=(1, 2)), *FILES, *LOADS, *AFTER],
+    ],
+    ids=[
+        "the whole model alone",
+        "none is trained",
+        "both are trained",
+        "a copy in each round",
+        "loaded once more",
+        "both are used, and compared",
+        "a use of its own",
+        "another part is trained",
+        "they share it",
+        "files of other times",
+        "the part was not trained before",
+        "the part was not used before",
+    ],
+)
+def test_a_part_that_may_have_variables_of_its_own(events):
+    assert "fm14" not in [mode for mode, _ in modes(run(*events))]

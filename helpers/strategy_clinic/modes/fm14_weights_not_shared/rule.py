@@ -1,6 +1,7 @@
 """Checks fm14: weights were copied once, or not at all, and the copy is used as if it had those of its source."""
 
 import ast
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +17,7 @@ from ...examiner.blame import (
     statement_at,
 )
 from ...examiner.findings import Finding, Location, Note, Text
+from ...examiner.history import loads_of, updates_of
 from ...examiner.recording import Recording
 from ...examiner.rule import Steps, line_of, observed, rule
 from ...observer.events import (
@@ -34,6 +36,8 @@ from ...observer.events import (
     ModelUsed,
     OutdatedCopyUsed,
     Owner,
+    Saved,
+    SavedAgain,
     Stack,
     VariableWritten,
     WeightsCopied,
@@ -238,6 +242,101 @@ def line_that_shares(frame: Frame, one: str, other: str) -> Frame:
             if {one, other} <= names:
                 return frame._replace(line=node.lineno)
     return frame
+
+
+@rule("fm14", after_end=True)
+def parted_by_loads(recording: Recording) -> Iterator[Finding]:
+    """Checks whether a model and a part of it are loaded from two files, each with variables of its own, and used as one.
+
+    An optimizer trains the part in the loaded model, and a line that used the trained part before uses the one of the other file.
+    """
+    for before in filter(None, (recording, recording.before)):
+        for part, whole_load, part_load in loads_of_parts(recording, before):
+            ends = whole_load if before is recording else None
+            uses = before.of(ModelUsed, until=ends)
+            lines = [each.location[:1] for each in uses if is_within(each, part)]
+            for used in recording.of(ModelUsed, after=part_load):
+                is_part = is_within(used, part_load) and used.location[:1] in lines
+                update = trains_other(recording, used, whole_load) if is_part else None
+                if update and not is_changed_since(recording, used, part_load):
+                    finding = observed(
+                        "fm14",
+                        recording,
+                        whole_load.location,
+                        f"{whole_load.path} and {part_load.path} were saved from models that share variables, and each is loaded "
+                        "with variables of its own",
+                        line_of(update.location, "an optimizer"),
+                        f" trains those of {whole_load.path}, and ",
+                        line_of(used.location, "a later line"),
+                        f" uses those of {part_load.path}, which nothing trains",
+                    )
+                    fix = "load the parts and make the whole model of them, or take the part from the loaded model"
+                    yield replace(finding, fix=fix)
+                    break
+
+
+def loads_of_parts(
+    recording: Recording, before: Recording
+) -> Iterator[tuple[Saved, Loaded, Loaded]]:
+    """Yields the save of a trained part of a model, the load of the model, and that of the part, if these share nothing."""
+    for whole, part in itertools.permutations(before.of(Saved), 2):
+        is_part = {*part.variables} < {*whole.variables} and updates_of(before, part.variables)
+        if is_part and saved_last_at(before, whole) == saved_last_at(before, part):
+            loads = (loads_from(recording, each, before) for each in (whole, part))
+            for one, other in itertools.product(*loads):
+                if not {*one.variables} & {*other.variables}:
+                    yield part, one, other
+
+
+def saved_last_at(recording: Recording, save: Saved) -> int:
+    """Returns after how many steps a file was saved last."""
+    again = [each.steps for each in recording.of(SavedAgain) if each.path == save.path]
+    return [save.steps, *again][-1]
+
+
+def loads_from(recording: Recording, save: Saved, before: Recording) -> list[Loaded]:
+    """Returns the loads of what was saved earlier: in this run, or in the one before that."""
+    path = recording.absolute(save.path)
+    loads = recording.of(Loaded, after=save if before is recording else None)
+    return [each for each in loads if recording.absolute(each.path) == path]
+
+
+def is_within(used: ModelUsed, file: Saved | Loaded) -> bool:
+    return bool(used.trainable) and {*used.trainable} <= {*file.variables}
+
+
+def trains_other(recording: Recording, used: ModelUsed, whole: Loaded) -> GradientsApplied | None:
+    """Returns the update, before a use of a part, that trains the one of the same shapes in the whole model.
+
+    A program that uses both parts compares them.
+    """
+    wanted, shapes = (
+        Counter(recording.shapes_of(numbers)) for numbers in (used.trainable, used.variables)
+    )
+    for update in updates_of(recording, whole.variables, after=whole):
+        trained = {*update.optimizer.trains} & {*whole.variables}
+        is_before = recording.is_before(update, used) or is_in_loop(used.location, update.location)
+        later = recording.of(ModelUsed, after=update)
+        both = [each for each in later if {*each.trainable} & {*whole.variables}]
+        both = [each for each in both if Counter(recording.shapes_of(each.variables)) == shapes]
+        if is_before and wanted <= Counter(recording.shapes_of(trained)) and not both:
+            return update
+    return None
+
+
+def is_in_loop(use: Stack, update: Stack) -> bool:
+    """Tells whether a loop of the program makes an update and then comes to a line again."""
+    pairs = itertools.product(use, update)
+    loops = [(one.line, loop_around(other)) for one, other in pairs if one.scope == other.scope]
+    return any(loop and spans(loop, line) for line, loop in loops)
+
+
+def is_changed_since(recording: Recording, used: ModelUsed, load: Loaded) -> bool:
+    """Tells whether something has written to a model since it was loaded."""
+    writes = {each.number for each in recording.of(VariableWritten, after=load)}
+    return bool(writes & {*used.trainable}) or loads_of(recording, used.trainable, after=load) != [
+        load
+    ]
 
 
 @rule("fm14")
