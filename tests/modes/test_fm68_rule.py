@@ -164,6 +164,37 @@ def test_a_loss_that_may_be_zero(tmp_path, change):
     assert modes(reports(tmp_path, **{"losses": [0.0, 0.0], **change})) == []
 
 
+TOTAL = RETURNED.replace('"loss":', '"total":')
+
+
+TOTAL_OF_METRIC = variable(5, name="total/total", maker=Owner.METRIC)
+
+
+def reports_of_total(tmp_path, *writing, made=(TOTAL_OF_METRIC,)):
+    """Returns a run in which `fit` reports 0.0, and `evaluate` what its step has updated."""
+    recording = reports(tmp_path, [0.0, 0.0], "total", TOTAL)
+    path = tmp_path / "train.py"
+    updates = [
+        written(number=5, writer=Owner.USER, replicas=2, location=stack(path, line, function=step))
+        for line, step in writing
+    ]
+    at = stack(path, 11)
+    evaluated = MetricsReported(at, (Metric("total", 1.4),), at)
+    return run(*made, *updates, *recording.events, evaluated)
+
+
+def test_another_number_for_which_the_model_has_a_metric(tmp_path):
+    for writing in ((), ((6, "test_step"),)):
+        (finding,) = found(reports_of_total(tmp_path, *writing))
+        assert (finding.mode, finding.line) == ("fm68", 4)
+        assert "`fit` reports not the total that `train_step` returns" in str(finding.message)
+
+
+def test_another_number_that_may_be_zero(tmp_path):
+    assert modes(reports_of_total(tmp_path, (4, "train_step"))) == []
+    assert modes(reports_of_total(tmp_path, made=())) == []
+
+
 # A metric of the loss that gets targets
 
 GUIDE = """\

@@ -18,7 +18,13 @@ from ...examiner.blame import (
 )
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.reported import is_scaled, line_in_step, own_steps, returned_in_step
+from ...examiner.reported import (
+    is_scaled,
+    line_in_step,
+    own_steps,
+    returned_in_step,
+    updates,
+)
 from ...examiner.rule import Runs, compared, least_and_most, observed, rule, rule_of_runs
 from ...observer.events import Frame, MetricsReported, Owner, Stack, StepEnded, VariableWritten
 
@@ -26,8 +32,8 @@ MODE = "fm68"
 SMALL = 0.05  # of the size of a weight
 STEPS = {"loss": "train_step", "val_loss": "test_step"}
 TRACKED = (
-    'make a `tf.keras.metrics.Mean(name="loss")` in `__init__`, update it with the loss in the step, and return its '
-    "`result()`; a loss that is divided by the global batch is first multiplied by the number of replicas"
+    "make a `tf.keras.metrics.Mean` of this name in `__init__`, update it in the step, and return its `result()`; a loss that is "
+    "divided by the global batch is first multiplied by the number of replicas"
 )
 REPLICAS = "`tf.distribute.get_strategy().num_replicas_in_sync`"
 MULTIPLIED = (
@@ -76,15 +82,35 @@ def scaled_reports(runs: Runs, *, is_part: bool) -> Iterator[Finding]:
 
 @rule(MODE, explains_divergence=False)
 def never_updated(recording: Recording) -> Iterator[Finding]:
-    """Checks for a loss that is 0.0 in each report, though the weights change: that of a metric which Keras has for itself."""
-    metrics = [each for report in recording.of(MetricsReported) for each in report.metrics]
-    for name, step in STEPS.items() if recording.finished and recording.of(StepEnded) else ():
-        values = [each.value for each in metrics if each.name == name]
+    """Checks for a number that is 0.0 in each report, though a step returns it: that of a metric which has the same name."""
+    names = {each.name for report in recording.of(MetricsReported) for each in report.metrics}
+    for name in sorted(names) if recording.finished and recording.of(StepEnded) else ():
+        step = STEPS["val_loss" if name.startswith("val_") else "loss"]
+        values = values_in_fit(recording, name)
         line = returned_in_step(recording, name, [step])
-        if line and values and not any(values):
-            message = f"`fit` reports not the loss that `{step}` returns, but a metric of Keras that the step does not update"
+        if line and values and not any(values) and is_left_as_made(recording, name, step):
+            message = f"`fit` reports not the {name} that `{step}` returns, but the metric of this name, which it does not update"
             proof = f"the weights have changed, and {name} is 0.0 in all {len(values)} reports"
             yield replace(observed(MODE, recording, line, message, proof), fix=TRACKED)
+
+
+def values_in_fit(recording: Recording, name: str) -> list[float]:
+    """Returns what is reported under a name on the first line that reports it."""
+    reported = [
+        (report.location, each.value)
+        for report in recording.of(MetricsReported)
+        for each in report.metrics
+        if each.name == name
+    ]
+    return [value for location, value in reported if location == reported[0][0]]
+
+
+def is_left_as_made(recording: Recording, name: str, step: str) -> bool:
+    """Tells whether a metric of this name exists, to which a step writes nothing; Keras has one of the loss."""
+    metric = name.removeprefix("val_")
+    made = any(recording.name_of(number).startswith(f"{metric}/") for number in recording.variables)
+    written = any(each[0].function == step for each in updates(recording, name))
+    return name in ("loss", "val_loss") or made and not written
 
 
 @rule(MODE, explains_divergence=False)
