@@ -5,7 +5,7 @@ import textwrap
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, ended, run, stack, updated, variable
+from recorded import LINE, OTHER, ended, run, saved, stack, updated, variable
 from recorded import state as optimizer
 from strategy_clinic.examiner import after_restart
 from strategy_clinic.examiner.after_restart import (
@@ -21,8 +21,18 @@ from strategy_clinic.examiner.after_restart import (
     without_unstable,
 )
 from strategy_clinic.examiner.blame import nodes_of_file
-from strategy_clinic.examiner.recording import Role
-from strategy_clinic.observer.events import ExamplesTaken, Held, ProgramState, StepEnded
+from strategy_clinic.examiner.findings import Location
+from strategy_clinic.examiner.recording import Moment, Role
+from strategy_clinic.examiner.restarts import failure
+from strategy_clinic.observer.events import (
+    ExamplesTaken,
+    ExceptionRaised,
+    Held,
+    Outcome,
+    ProgramState,
+    SaveKind,
+    StepEnded,
+)
 
 
 def taken(begins, *checksums, in_fit=False, location=LINE):
@@ -582,3 +592,15 @@ def test_a_name_is_compared_where_it_is_one(tmp_path, holder, name, expected):
     path.write_text(textwrap.dedent(PROGRAM) + "    score = 0.0\n    Job().run(score)\n")
     lost = Lost((str(path), holder, name), 4, "0.5", "0.4", False)
     assert is_best_value(lost) is expected
+
+
+def test_a_save_that_a_kill_may_cut_off_is_told_as_the_reader_has_its_line():
+    save = saved(path="m.keras", kind=SaveKind.MODEL, steps=1)
+    whole = run(save)
+    raised = ExceptionRaised(LINE, "OSError", "OSError: bad", ())
+    killed = {"role": Role.RESTARTED, "moment": Moment.DURING, "outcome": Outcome.RAISED}
+    note = failure(run(raised, whole=whole, before=whole, **killed), whole)
+    (place,) = [part for part in note.words if isinstance(part, Location)]
+    assert place.frames == save.location
+    in_cell = note.words.relocated(lambda each: replace(each, cell=2))
+    assert str(in_cell).startswith(f"m.keras, saved at cell 2, line {place.line}, is written")

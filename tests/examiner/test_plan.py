@@ -1,10 +1,12 @@
 """What an examination makes of its recordings: which processes a program asks for, and which failures are its own."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from recorded import LINE, OTHER, run, stack, strategy
+from strategy_clinic.base.errors import UserError
 from strategy_clinic.examiner.engine import NOT_REPEATED, Diagnosis
 from strategy_clinic.examiner.findings import Location, Text
 from strategy_clinic.examiner.recording import Role
@@ -12,12 +14,14 @@ from strategy_clinic.examiner.restarts import RESTART
 from strategy_clinic.examiner.rule import observed
 from strategy_clinic.examiner.runs import cluster, plan
 from strategy_clinic.examiner.runs.progress import FindingKnown
+from strategy_clinic.examiner.runs.refused import require_no_refusal
 from strategy_clinic.observer.events import (
     BatchTaken,
     ClusterStrategyRequested,
     ExceptionRaised,
     ObserverFailed,
     Outcome,
+    WriteRefused,
 )
 
 
@@ -188,3 +192,30 @@ def test_a_finding_that_was_told_and_is_not_confirmed_is_withdrawn_in_words():
     (note,) = result_of(run(), told=planned.told).notes
     assert note.startswith(words)
     assert result_of(run(), told=planned.told, diagnosis=Diagnosis([told])).notes == []
+
+
+def test_findings_on_the_same_line_of_two_cells_are_told_and_withdrawn_with_their_cells():
+    reported = []
+    planned = plan.Plan(SimpleNamespace(locate=lambda location: location), reported.append)
+    told = observed("fm53", run(), LINE, "the input is not distributed", "seen")
+    cells = [replace(told, location=replace(told.location, cell=cell)) for cell in (1, 2)]
+    for each in cells:
+        planned.tell(each)
+    assert reported == [*map(FindingKnown, cells)]
+    notes = result_of(run(), told=planned.told).notes
+    assert [note.partition(" was told")[0] for note in notes] == [
+        f"fm53 at {told.file}, cell {cell}, line {told.line}" for cell in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    "told, place",
+    [
+        (lambda each: each.seen_from("/program/main.py"), "line 7 of train.py"),
+        (lambda each: replace(each, cell=2), "cell 2, line 7"),
+    ],
+)
+def test_a_refused_change_is_told_with_its_line(told, place):
+    files = SimpleNamespace(why="no view", read_only=(), folder=Path("/program"))
+    with pytest.raises(UserError, match=rf"change '/etc/x' \({place}\)"):
+        require_no_refusal(run(WriteRefused(LINE, "/etc/x")), files, told)

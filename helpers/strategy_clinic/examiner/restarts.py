@@ -391,11 +391,11 @@ def failure(run: Recording, whole: Recording) -> Finding | Note:
     saves = [save for save in whole.of(Saved) if save.path == path]
     place = saves[0].location if saves else location
     by_keras = any(save.kind is SaveKind.MODEL for save in saves)
-    line = f", saved at line {place[0].line}," if by_keras and place else ""
-    message = f"{path}{line} is written under its final name, so that a kill during the save leaves a part of it: {message}"
+    saved = (", saved at ", Location(place), ",") if by_keras and place else ()
+    of_path = f" is written under its final name, so that a kill during the save leaves a part of it: {message}"
     if by_keras or (place and "fit" in called_at(place[0])):
-        return Note(f"{message}. {WHOLE_FILES}")
-    return finding(run, place, message, WHOLE_FILES)
+        return Note(Text(path, *saved, f"{of_path}. {WHOLE_FILES}"))
+    return finding(run, place, f"{path}{of_path}", WHOLE_FILES)
 
 
 # What it begins with

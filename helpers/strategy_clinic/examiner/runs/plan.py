@@ -12,6 +12,7 @@ from ...observer.events import BatchTaken, ExceptionRaised, Outcome
 from ...observer.replacements import Replacement
 from ...programs.error_text import useful_line
 from ...triage import classify
+from ..cells import location_in_file
 from ..counts import counts_of
 from ..divergence import Divergence, Point, first_divergence, unstable_points
 from ..engine import NOT_REPEATED, Diagnosis, diagnose, known_so_far, mode_of
@@ -75,7 +76,7 @@ WITHOUT_ONEDNN = (
     f"it fails with oneDNN and finishes without, so it was examined without ({ONEDNN}=0)"
 )
 
-WITHDRAWN = "{} at {}:{} was told before all runs were made, and the later ones do not show it"
+WITHDRAWN = "{} at {} was told before all runs were made, and the later ones do not show it"
 
 NEVER_KILLED = {
     Moment.AFTER: "it saved nothing, so there was nothing to restart from",
@@ -129,7 +130,7 @@ class Plan:
         self.beside: set[Recording] = set()  # that went on while another run did
         self.left: dict[Recording, Path] = {}  # the folder in which a program was started again
         self.options: dict[Recording, tuple[str, ...]] = {}  # of a matched run
-        self.told: dict[tuple[str, str, int], Finding] = {}  # while runs were made
+        self.told: dict[tuple[str, str, int, int], Finding] = {}  # while runs were made
         self.stopped = False
 
     def make_runs(self, counts: list[int], restart: bool | None) -> None:
@@ -403,7 +404,7 @@ class Plan:
             else [sandbox.run(role, devices, options)]
         )
         for recording in recordings:
-            require_no_refusal(recording, sandbox.files)
+            require_no_refusal(recording, sandbox.files, self.told_from_program)
             self.report(RunEnded(recording.task, recording.outcome, recording.seconds))
             self.made.append((words, recording))
         if role in EXAMINED:
@@ -438,6 +439,10 @@ class Plan:
 
     # The result
 
+    def told_from_program(self, location: Location) -> Location:
+        """Returns a location as a sentence about the program tells it."""
+        return self.sandbox.locate(location).seen_from(self.sandbox.program.file)
+
     def result(self, diagnosis: Diagnosis) -> Examination:
         """Returns the examination, with lines as the reader of the program has them."""
         program, locate = self.sandbox.program, self.sandbox.locate
@@ -448,11 +453,9 @@ class Plan:
         notes = ["stopped before all runs were made"] if stopped else []
         findings = [finding.relocated(locate) for finding in diagnosis.findings]
 
-        def told(location: Location) -> Location:
-            return locate(location).seen_from(program.file)
-
+        told = self.told_from_program
         withdrawn = self.told.keys() - {*map(place_of, findings)}
-        notes += [WITHDRAWN.format(*place) for place in sorted(withdrawn)]
+        notes += [WITHDRAWN.format(each[0], place_told(*each[1:])) for each in sorted(withdrawn)]
         notes += [
             *self.notes,
             *in_words(diagnosis.notes, told),
@@ -482,8 +485,12 @@ def in_words(sentences: Sequence[str | Text], told: Callable[[Location], Locatio
     return [str(each.relocated(told)) for each in texts]
 
 
-def place_of(finding: Finding) -> tuple[str, str, int]:
-    return finding.mode, finding.file, finding.line
+def place_of(finding: Finding) -> tuple[str, str, int, int]:
+    return finding.mode, finding.file, finding.location.cell, finding.line
+
+
+def place_told(file: str, cell: int, line: int) -> str:
+    return location_in_file(file, cell, line) if cell else f"{file}:{line}"
 
 
 def shown_in_words(run: Recording, cluster: str) -> str:

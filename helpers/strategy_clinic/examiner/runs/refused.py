@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from ...base.errors import UserError
@@ -13,11 +14,13 @@ from .workspace import Workspace
 READ_ONLY = "Read-only file system"  # as the system says it, in Python and in TensorFlow
 
 
-def require_no_refusal(recording: Recording, files: Workspace) -> None:
+def require_no_refusal(
+    recording: Recording, files: Workspace, told: Callable[[Location], Location]
+) -> None:
     """Raises UserError if a run has ended since it was not allowed to write where it wanted to."""
     refused, raised = recording.last(WriteRefused), recording.last(ExceptionRaised)
     if refused:
-        where = f" (line {Location(refused.location).line})" if refused.location else ""
+        where = f" ({told(Location(refused.location))})" if refused.location else ""
         what = (
             f"change {refused.path!r}" if refused.path.startswith("/") else f"run {refused.path!r}"
         )
