@@ -322,8 +322,58 @@ def test_a_repair_of_several_cells_is_not_offered():
     before = "import tensorflow as tf\na = 1\nb = 2\n"
     edits = tuple(Edit((line, 1), (line, 1), "x") for line in (2, 3))
     whole = Repair("fm05", "n.ipynb", 2, before, edits)
-    assert inside(whole, 2, range(2, 3)) is None
-    assert inside(whole, 2, range(2, 4)).after == "xa = 1\nxb = 2\n"
+    assert inside(whole, 2, range(2, 3), ["a = 1"]) is None
+    assert inside(whole, 2, range(2, 4), ["a = 1", "b = 2"]).after == "xa = 1\nxb = 2\n"
+
+
+@pytest.mark.parametrize(
+    "line, column, expected",
+    [
+        (3, 1, "!pip list\nxa = 1\n"),
+        (2, 1, "x!pip list\na = 1\n"),
+        (3, 2, "!pip list\nax = 1\n"),
+        (2, 5, None),
+    ],
+    ids=["above the other line", "above it", "in the other line", "in it"],
+)
+def test_a_repair_shows_the_magics_of_a_cell(line, column, expected):
+    """Python is run in their place, in which no column is that of the cell."""
+    before = "import tensorflow as tf\nget_ipython().system('pip list')\na = 1\n"
+    whole = Repair("fm05", "n.ipynb", 3, before, (Edit((line, column), (line, column), "x"),))
+    repair = inside(whole, 1, range(2, 4), ["!pip list", "a = 1"])
+    assert (repair and repair.after) == expected
+
+
+def test_lines_that_only_the_program_has_are_not_repaired():
+    before = "began = begin()\na = 1\nend()\n"
+    for line, offered in ((2, True), (3, False)):
+        whole = Repair("fm05", "n.ipynb", 2, before, (Edit((line, 1), (line, 2), "x"),))
+        assert bool(inside(whole, 1, range(1, 4), ["%%capture out", "a = 1"])) is offered
+
+
+def test_the_lines_of_a_cell_are_shown_as_they_are():
+    cells = [Cell(1, "import os\n!ls\nos.sep"), Cell(2, "%%capture out\nprint(1)")]
+    listing = listing_of("n.ipynb", cells)
+    assert listing.shown_in(1) == ["import os", "!ls", "os.sep"]
+    assert listing.shown_in(2) == ["%%capture out", "print(1)"]
+    assert len(listing.lines_of_cell(2)) == 3
+
+
+def test_a_repair_keeps_how_a_file_ends_its_lines(tmp_path):
+    import subprocess
+
+    path = tmp_path / "train.py"
+    path.write_bytes(TEXT.replace("\n", "\r\n").encode())
+    program = ProgramSpec(("train.py",), tmp_path)
+    repair, edited = next(mend.candidates(program, finding(path=path)))
+    with Sandbox(edited) as sandbox:
+        copied = sandbox.files.in_initial("train.py").read_bytes()
+    assert copied == repair.after.replace("\n", "\r\n").encode()
+    diff = repair.diff("train.py").encode()
+    subprocess.run(["git", "apply", "-p1", "-"], cwd=tmp_path, input=diff, check=True)
+    assert path.read_bytes() == copied
+    (fix,) = machine_readable.sarif_fixes([repair], tmp_path)["fixes"]
+    assert "\n" not in fix["artifactChanges"][0]["replacements"][0]["insertedContent"]["text"]
 
 
 def test_a_repair_may_not_change_what_one_device_trains():

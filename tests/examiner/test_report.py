@@ -146,6 +146,13 @@ def test_what_was_not_seen_is_no_clean_bill(tmp_path):
     assert invocation["exitCode"] == 4
 
 
+def test_a_path_is_encoded_where_it_is_an_address(tmp_path):
+    for folder in (tmp_path, tmp_path / "my run"):
+        path = tmp_path / "my run" / "größe #1.py"
+        uri = machine_readable.artifact(path, folder)["artifactLocation"]["uri"]
+        assert path.as_uri().endswith(f"/{uri}")
+
+
 def test_all_runs_are_listed():
     discarded = made("on 1 device (compared)", devices=1, role=Role.COMPARED, discarded=True)
     told = examination(

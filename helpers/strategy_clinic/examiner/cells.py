@@ -121,6 +121,11 @@ class Listing:
         own = [i for i, each in enumerate(self.lines, 1) if each.cell == cell and each.number]
         return range(own[0], own[-1] + 1)
 
+    def shown_in(self, cell: int) -> list[str]:
+        """Returns the lines of a cell as the reader has them; what is run of it may have more."""
+        own = dict.fromkeys(each for each in self.lines if each.cell == cell and each.number)
+        return [each.code for each in own]
+
     def locate(self, location: Location) -> Location:
         """Returns the reader's cell and line for a line of the text."""
         line, (frame, *others) = self.line(location.line), location.frames

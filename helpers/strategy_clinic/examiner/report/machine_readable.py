@@ -2,13 +2,14 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ...base import project
 from ..cells import line_in_file
 from ..edits import Edit, Repair
 from ..findings import Examination, Finding, Location
 from .explanation import explanation_of
-from .text import code_of, diff_of, exit_status, fix_of, run_in_words
+from .text import code_of, exit_status, fix_of, run_in_words, whole_diff
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -83,8 +84,10 @@ def repair_as_json(examination: Examination, finding: Finding) -> Json:
     fields = [
         {
             "file": repair.path,
-            "diff": "\n".join([*diff_of(repair), ""]),
-            "edits": [{**region(edit), "text": edit.text} for edit in repair.edits],
+            "diff": whole_diff(repair),
+            "edits": [
+                {**region(edit), "text": repair.as_in_file(edit.text)} for edit in repair.edits
+            ],
         }
         for repair in repairs_of(examination, finding)
     ]
@@ -189,7 +192,7 @@ def sarif_locations(location: Location, folder: Path) -> list[Json]:
 
 def artifact(path: Path, folder: Path) -> Json:
     inside = path.is_relative_to(folder)
-    uri = path.relative_to(folder).as_posix() if inside else path.as_uri()
+    uri = quote(path.relative_to(folder).as_posix()) if inside else path.as_uri()
     return {"artifactLocation": {"uri": uri}}
 
 
@@ -206,7 +209,7 @@ def sarif_fixes(repairs: list[Repair], folder: Path) -> Json:
                     "replacements": [
                         {
                             "deletedRegion": region(edit),
-                            "insertedContent": {"text": edit.text},
+                            "insertedContent": {"text": repair.as_in_file(edit.text)},
                         }
                         for edit in repair.edits
                     ],

@@ -76,8 +76,13 @@ def repair_heading(repair: Repair) -> str:
 
 
 def diff_of(repair: Repair) -> list[str]:
+    return whole_diff(repair).splitlines()
+
+
+def whole_diff(repair: Repair) -> str:
+    """Returns the diff with the ends of lines that the file has, so that it can be applied."""
     cell = f" cell {repair.edited_cell}" if repair.cell else ""
-    return repair.diff(f"{shown_path(repair.path)}{cell}").splitlines()
+    return repair.diff(f"{shown_path(repair.path)}{cell}")
 
 
 def place_of(location: Location) -> str:

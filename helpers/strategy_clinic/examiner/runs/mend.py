@@ -11,7 +11,7 @@ from pathlib import Path
 from ...base.files import source_text
 from ...observer.events import Ended, Owner, VariableValue
 from ..divergence import by_key, distance, first_divergence, tolerance
-from ..edits import Repair, inside
+from ..edits import Repair, inside, newline_of
 from ..findings import Examination, Finding
 from ..recording import Recording, Role
 from ..repair import places_told, repairers, told_by, written_repairs
@@ -138,6 +138,7 @@ def in_file(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair, Pr
             numbers = dict.fromkeys(each.line for place in places for each in place.frames)
             for repair in written_repairs(finding, line, source_text(path), [*numbers], file):
                 name = str(path.relative_to(program.folder))
+                repair = replace(repair, newline=newline_of(path))
                 yield repair, replace(program, edited=((name, repair.after),))
 
 
@@ -157,7 +158,7 @@ def in_cells(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair, P
         for whole in written_repairs(finding, line, listing.text, told):
             first = listing.line(min(each.start[0] for each in whole.edits))
             lines = listing.lines_of_cell(first.cell) if first.number else range(0)
-            repair = inside(whole, first.cell, lines)
+            repair = inside(whole, first.cell, lines, listing.shown_in(first.cell))
             if repair:
                 repair = replace(repair, cell=finding.location.cell)
                 yield repair, replace(program, listing=replace(listing, text=whole.after))

@@ -17,6 +17,7 @@ from ...observer.context import SEED
 from ...observer.events import Event, Frame, Outcome
 from ...observer.stacks import read_steps
 from ...processes import python_process
+from ..edits import newline_of
 from ..findings import Location
 from ..recording import ProcessStacks, Recording, Role, ThreadStack, read_events
 from .children import (
@@ -61,8 +62,8 @@ class Sandbox:
         self.share()
         self.files = workspace(program.folder, self.place)
         for name, text in program.edited:
-            encoding = files.encoding_of(program.folder / name)
-            self.files.in_initial(name).write_text(text, encoding)
+            path, copied = program.folder / name, self.files.in_initial(name)
+            copied.write_text(text, files.encoding_of(path), newline=newline_of(path))
         self.script = ""  # of a program of cells
         if program.listing:
             script = self.files.in_initial(program.listing.file_name)
