@@ -250,6 +250,12 @@ def test_addresses_elsewhere_are_not_asked():
     assert hangs.silent_addresses(run(requested, task="worker 0")) == []
 
 
+def test_a_description_of_a_cluster_that_is_none_has_no_addresses():
+    for config in ({"task": None, "cluster": {"worker": ["127.0.0.1:1"]}}, {"cluster": 3}, []):
+        requested = hangs.ClusterStrategyRequested((), "multi_worker", json.dumps(config))
+        assert hangs.silent_addresses(run(requested)) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "program, busy",

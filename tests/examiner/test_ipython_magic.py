@@ -144,3 +144,7 @@ def test_the_field_shows_a_proven_repair_if_asked_to(box, without_gradient):
 def test_a_refusal_of_the_page_is_one():
     with pytest.raises(UserError, match="the program is empty"):
         widget.marked_up("", "1, 2", 3)
+
+
+def test_what_is_no_number_of_devices_stays_a_word():
+    assert ipython_magic.device_counts("1, 4,²,x") == [1, 4, "²", "x"]

@@ -1889,6 +1889,24 @@ def test_what_saves_values_is_looked_through_once(monkeypatch):
     assert len(looked) == 30
 
 
+@pytest.mark.parametrize(
+    "line, expected",
+    [
+        ("class s:", "class s({}):"),
+        ("class Run():", "class Run({}):"),
+        ("class Run ( ):", "class Run({}):"),
+        ("class Run(metaclass=M):", "class Run({}, metaclass=M):"),
+        ("class Run(Base, metaclass=M):", "class Run(Base, {}, metaclass=M):"),
+    ],
+)
+def test_a_class_gets_one_more_base(line, expected):
+    text = f"{line}\n    pass\n"
+    source = Source(text)
+    edit = repair_values.derived(source, source.tree.body[0])
+    after = Repair("fm54", PATH, 1, text, (edit,)).after
+    assert after.splitlines()[0] == expected.format(repair_values.STATE)
+
+
 def test_edits_of_one_line_do_not_disturb_each_other():
     text = "one(two)\nlast"
     edits = (Edit((1, 1), (1, 4), "first"), Edit((1, 8), (1, 8), ", three"))

@@ -160,12 +160,13 @@ def silent_addresses(run: Recording) -> list[str]:
         config = json.loads(requested.config) if requested and requested.config else {}
         own, jobs = config.get("task", {}), config.get("cluster", {}).items()
         tasks = [(job, i, at) for job, addresses in jobs for i, at in enumerate(addresses)]
+        this = own.get("type"), own.get("index")
     except (ValueError, AttributeError, TypeError):
         return []
     return [
         f"{job} {i} ({address})"
         for job, i, address in tasks
-        if (job, i) != (own.get("type"), own.get("index"))
+        if (job, i) != this
         if not run.task and str(address).startswith(LOOPBACK) and not answers(str(address))
     ]
 

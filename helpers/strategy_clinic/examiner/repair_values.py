@@ -180,9 +180,12 @@ def derived(source: Source, own: ast.ClassDef) -> Edit:
     if own.bases:
         last = source.end(own.bases[-1])
         return Edit(last, last, f", {STATE}")
+    for word in own.keywords[:1]:
+        first = source.position(word.lineno, word.col_offset)
+        return Edit(first, first, f"{STATE}, ")
     line = source.lines[own.lineno - 1]
-    after = line.index(own.name) + len(own.name)
-    brackets = 2 if line[after:].startswith("()") else 0
+    after = line.index(own.name, line.index("class ") + len("class ")) + len(own.name)
+    brackets = len(line[after:]) - len(re.sub(r"^\s*\(\s*\)", "", line[after:]))
     return Edit((own.lineno, after + 1), (own.lineno, after + 1 + brackets), f"({STATE})")
 
 

@@ -53,7 +53,7 @@ def remember(result: Any) -> None:
 
 def device_counts(words: str) -> list[int | str]:
     """Returns the numbers in a list with commas; what is not a number stays as it is, and is refused by name later."""
-    return [int(word) if word.strip().isdigit() else word for word in words.split(",")]
+    return [int(word) if word.strip().isdecimal() else word for word in words.split(",")]
 
 
 def options_parser() -> MagicArgumentParser:
