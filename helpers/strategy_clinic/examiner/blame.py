@@ -25,7 +25,8 @@ LOOPS_OF_KERAS = "fit", "evaluate", "predict"
 FILE_FUNCTIONS = "restore", "read", "load_weights", "save_weights", "load_model", "save", "load"
 GRADIENTS = {"gradient", "minimize"}
 UPDATES = {"apply_gradients", "apply", "minimize"}
-SUMS, MEANS = {"reduce_sum", "sum"}, {"reduce_mean", "mean"}
+# The names of functions that reduce values, in TensorFlow, NumPy and Keras.
+MEANS, SUMS = ("reduce_mean", "mean"), ("reduce_sum", "sum")
 OTHER_CALLS = {"functools.reduce", "tf.gather"}
 
 

@@ -301,7 +301,7 @@ def update_ratio(
     return ratio_of(*first_updates(one, other, training), least)
 
 
-def optimizer_ratio(one: Recording, other: Recording, training: int = 1) -> float | None:
+def optimizer_ratio(one: Recording, other: Recording, training: int) -> float | None:
     """Returns the same of the means of gradients that optimizers keep, or else of the means of their squares."""
     mine, theirs = optimizer_vectors(one, training), optimizer_vectors(other, training)
     common = [key for key in mine if key in theirs]
@@ -436,9 +436,7 @@ def first_gradients(recording: Recording, training: int) -> Mapping[Key, Vector]
     }
 
 
-def growth_ratio(
-    one: Recording, other: Recording, third: Recording, training: int = 1
-) -> float | None:
+def growth_ratio(one: Recording, other: Recording, third: Recording, training: int) -> float | None:
     """Returns how much the first gradients change from one run to a third, in units of their change from one to the other.
 
     None if the changes have not one direction, or if they are small.
@@ -456,9 +454,7 @@ def growth_ratio(
     return ratio_of(change, other_change, EXACT)
 
 
-def differs_by_penalty(
-    one: Recording, other: Recording, training: int = 1, least: int = ENOUGH_ENTRIES
-) -> bool:
+def differs_by_penalty(one: Recording, other: Recording, training: int, least: int) -> bool:
     """Tells whether the first updates, or the gradients, differ by nothing but what a penalty on the weights adds.
 
     The derivative of a weight's square is a multiple of the weight, and that of its absolute value has its sign.

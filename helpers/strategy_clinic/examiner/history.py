@@ -12,8 +12,13 @@ from ..observer.events import (
     Loaded,
     OptimizerState,
     Saved,
+    VariableValue,
 )
 from .recording import Recording
+
+COUNT_AND_RATE = (
+    2  # the first variables of an optimizer; one that remembers no gradients has no others
+)
 
 
 def loads_of(
@@ -28,9 +33,7 @@ def loads_of(
     return [e for e in run.of(Loaded, after=after, until=until) if wanted & {*e.variables}]
 
 
-def updates_of(
-    run: Recording, numbers: Iterable[int], *, after: Event | None = None
-) -> list[GradientsApplied]:
+def updates_of(run: Recording, numbers: Iterable[int], *, after: Event) -> list[GradientsApplied]:
     """Returns the updates that train some of these variables."""
     wanted = {*numbers}
     return [e for e in run.of(GradientsApplied, after=after) if wanted & {*e.optimizer.trains}]
@@ -77,6 +80,11 @@ def optimizers_of(run: Recording) -> tuple[OptimizerState, ...]:
     """Returns the optimizers as they are at the end."""
     ended = run.last(Ended)
     return ended.optimizers if ended else ()
+
+
+def values_at_end(run: Recording) -> tuple[VariableValue, ...]:
+    ended = run.last(Ended)
+    return ended.values if ended else ()
 
 
 def steps_at_end(run: Recording) -> list[int]:

@@ -165,7 +165,7 @@ class Loss:
                 yield each
 
     def written(self, operations: Iterable[Operation]) -> Iterator[Operation]:
-        """Yields those that the program wrote: what `fit` computes is all on the line that calls it, as the gradient is."""
+        """Returns those that the program wrote: what `fit` computes is all on the line that calls it, as the gradient is."""
         return (each for each in operations if each.location[:1] != self.location[:1])
 
 

@@ -354,7 +354,7 @@ def joining_line(path: str, value: ast.expr) -> int:
             sources = every.of(name)
             calls = [each for each in sources if isinstance(each, ast.Call)]
             filled = [each for each in calls if name in filled_by(each)]
-            filled.sort(key=lambda each: not set(map(called_name, calls_in(each))) & MEANS)
+            filled.sort(key=lambda each: set(map(called_name, calls_in(each))).isdisjoint(MEANS))
             fallback = fallback or next((each.lineno for each in filled), 0)
             waiting += sources
     return fallback

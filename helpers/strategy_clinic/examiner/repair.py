@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TypeVar, cast
+from typing import TypeGuard, TypeVar, cast
 
 from ..base.files import PACKAGE
 from .blame import name_of, targets_in
@@ -28,8 +28,6 @@ OF_STRATEGY = {
 }
 # By the names that repairs use
 IMPORTS = {"tf": "import tensorflow as tf", "json": "import json", "os": "import os"}
-# The names of functions that reduce values, in TensorFlow, NumPy and Keras.
-MEANS, SUMS = ("reduce_mean", "mean"), ("reduce_sum", "sum")
 # Yields edits, those that are likelier right first; nothing where the source has not the form that it knows.
 Repairer = Callable[["Source", int], Iterator[Sequence[Edit]]]
 
@@ -186,7 +184,7 @@ class Source:
         """Returns the calls of functions and methods with this last name."""
         return [call for call in self.of(ast.Call, within) if name_of(call.func) == name]
 
-    def over_all(self, names: Sequence[str], within: ast.AST | None = None) -> list[ast.Call]:
+    def over_all(self, names: Sequence[str], within: ast.AST) -> list[ast.Call]:
         """Returns the calls of functions with these last names that reduce all values: they are given no axis."""
         calls = [call for name in names for call in self.calls(name, within)]
         return [call for call in calls if len(call.args) == 1 and not call.keywords]
@@ -321,11 +319,7 @@ class Source:
     def scope_before(self, statement: ast.stmt) -> str:
         """Returns the scope, as code, of the only strategy that is made before a statement, or that is used near it."""
         functions = self.function(statement), self.tree
-        made = [
-            each
-            for each in self.of(ast.Assign)
-            if isinstance(each.value, ast.Call) and name_of(each.value.func).endswith("Strategy")
-        ]
+        made = [*filter(is_strategy_made, self.of(ast.Assign))]
         sure = [
             each
             for each in made
@@ -451,6 +445,11 @@ class Source:
         strings = [each for statement in statements for each in self.of(ast.Constant, statement)]
         joined = [each for statement in statements for each in self.of(ast.JoinedStr, statement)]
         return any(each.lineno != each.end_lineno for each in (*strings, *joined))
+
+
+def is_strategy_made(statement: ast.stmt) -> TypeGuard[ast.Assign]:
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    return isinstance(value, ast.Call) and name_of(value.func).endswith("Strategy")
 
 
 def place_of(node: ast.AST) -> tuple[int, int]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from .blame import name_of
+from .blame import MEANS, SUMS, name_of
 from .edits import Edit
-from .repair import MEANS, SUMS, Source
+from .repair import Source
 
 CONTEXT = "tf.distribute.get_replica_context()"
 SUMMED = f'{CONTEXT}.all_reduce("SUM", {{0}})'

@@ -21,7 +21,7 @@ def own_steps(recording: Recording, steps: Collection[str]) -> Iterator[tuple[st
             yield each.location.path, function
 
 
-def returned_in_step(recording: Recording, metric: str, steps: Collection[str] = STEPS) -> Stack:
+def returned_in_step(recording: Recording, metric: str, steps: Collection[str]) -> Stack:
     """Returns the line of a step of the program's own that puts what is no result of a metric into a dict as this one."""
     for path, function in own_steps(recording, steps):
         for value in values_under(nodes_under(function), metric.removeprefix("val_")):

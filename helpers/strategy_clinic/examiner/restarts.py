@@ -65,7 +65,7 @@ from .blame import (
 from .divergence import distance, repeats_again, tolerance
 from .findings import Evidence, Finding, Location, Note, Text
 from .hangs import waiting_at
-from .history import goes_back, loads_of, optimizers_of, steps_at_end
+from .history import goes_back, loads_of, optimizers_of, steps_at_end, values_at_end
 from .moments import interrupted, saves_of
 from .printed import program_files
 from .recording import Moment, Recording, Role
@@ -484,7 +484,7 @@ def other_end(run: Recording, whole: Recording) -> str:
     """Returns how a learning rate, a weight, or what an optimizer remembers differs at the end; nothing if all agree."""
     for mine, theirs in zip(optimizers_of(run), optimizers_of(whole)):
         rate, other = rate_of(mine), rate_of(theirs)
-        if rate is not None and other is not None and abs(rate - other) > SAME_RATE * abs(other):
+        if rate is not None and other is not None and not same_rate(other, rate):
             return f"the learning rate is {rate:.4g} instead of {other:.4g}"
     apart = furthest(weights_at_end(run), weights_at_end(whole), tolerance(run))
     if apart:
@@ -523,11 +523,6 @@ def ends_as_trained(run: Recording) -> bool:
 
 def weights_at_end(run: Recording) -> Values:
     return in_order(run, values_at_end(run), run.trained)
-
-
-def values_at_end(run: Recording) -> tuple[VariableValue, ...]:
-    ended = run.last(Ended)
-    return ended.values if ended else ()
 
 
 def rate_of(state: OptimizerState) -> float | None:

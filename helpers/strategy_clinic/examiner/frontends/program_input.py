@@ -32,7 +32,7 @@ def with_notebook(program: ProgramSpec) -> ProgramSpec:
 
 
 def program_here(
-    folder: Path, keras: int | None = None, limit: float = 600, steps: int = 0
+    folder: Path, keras: int | None, limit: float = 600, steps: int = 0
 ) -> ProgramSpec:
     """Returns a program without its text, for this kernel's Python; it is forked if the kernel was."""
     server = python_process.running_fork_server()
@@ -49,9 +49,9 @@ def notebook_listing(path: Path, name: str) -> Listing:
     return listing_of(name, read_cells(path), str(path))
 
 
-def pasted_listing(text: str, name: str = "the program") -> Listing:
+def pasted_listing(text: str) -> Listing:
     """Returns a text as one cell without a number. What was copied from a page may be indented."""
-    return listing_of(name, [Cell(0, dedent(text).lstrip("\n"))])
+    return listing_of("the program", [Cell(0, dedent(text).lstrip("\n"))])
 
 
 def script_listing(path: Path) -> Listing:

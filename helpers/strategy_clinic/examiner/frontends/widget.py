@@ -74,8 +74,8 @@ def program_given(text: str, path: Path | None, here: ProgramSpec) -> ProgramSpe
 class Box:
     """A field, two choices, a button, and below them the answer; `click` is the whole of what the button does."""
 
-    def __init__(self, program: str = ""):
-        self.controls, self.button, self.status, self.answer = make_widgets(program)
+    def __init__(self) -> None:
+        self.controls, self.button, self.status, self.answer = make_widgets()
         self.runs = 0
         self.examination: Examination | None = None
         self.answer.value = from_template(EMPTY)
@@ -107,22 +107,22 @@ class Box:
             self.button.disabled = False
 
 
-def program_box(program: str = "") -> Box:
+def program_box() -> Box:
     import ipywidgets
 
-    box = Box(program)
+    box = Box()
     rows = [*box.controls.values(), box.button, box.status, box.answer]
     show_widget(ipywidgets.VBox(rows))
     return box
 
 
-def make_widgets(program: str) -> tuple[dict[str, Any], Any, Any, Any]:
+def make_widgets() -> tuple[dict[str, Any], Any, Any, Any]:
     """Returns the controls, the button, the status and the answer."""
     import ipywidgets
 
     controls = {
         "program": ipywidgets.Textarea(
-            program, description="Program", placeholder=PROGRAM_HINT, tooltip=PROGRAM_HINT, rows=14
+            description="Program", placeholder=PROGRAM_HINT, tooltip=PROGRAM_HINT, rows=14
         ),
         "devices": ipywidgets.Text("1, 2", description="Devices", tooltip="such as 1, 2, 4"),
         "keras": ipywidgets.Dropdown(options=[2, 3], value=3, description="Keras"),

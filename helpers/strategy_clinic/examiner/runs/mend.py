@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...base.files import source_text
-from ...observer.events import Ended, Owner, VariableValue
+from ...observer.events import Owner, VariableValue
 from ..divergence import by_key, distance, first_divergence, tolerance
 from ..edits import Repair, inside, newline_of
 from ..findings import Examination, Finding
+from ..history import values_at_end
 from ..recording import Recording, Role
 from ..repair import places_told, repairers, told_by, written_repairs
 from ..restarts import OTHER_END
@@ -261,7 +262,7 @@ def counterparts(
 def values_by_form(recording: Recording) -> dict[object, Values]:
     """Returns the last values of the variables that are made alike, in their order; a repair moves the lines that make them."""
     found: dict[object, Values] = {}
-    for value in sorted(ended_values(recording), key=lambda each: each.number):
+    for value in sorted(values_at_end(recording), key=lambda each: each.number):
         made = recording.variable(value.number)
         if made and made.maker in (Owner.USER, Owner.LAYER):
             form = made.maker, made.name, made.shape, made.dtype
@@ -279,7 +280,7 @@ def differing_at_end(one: Recording, other: Recording) -> set[str]:
 
     A file may be loaded in another order on other devices: what has another name is another variable.
     """
-    values, others = (by_key(each, ended_values(each)) for each in (one, other))
+    values, others = (by_key(each, values_at_end(each)) for each in (one, other))
     return {
         one.name_of(number)
         for key, (number, sample) in values.items()
@@ -289,8 +290,3 @@ def differing_at_end(one: Recording, other: Recording) -> set[str]:
         and getattr(one.variable(number), "synchronization", "") != "ON_READ"
         and distance(sample, others[key][1]) > tolerance(one)
     }
-
-
-def ended_values(recording: Recording) -> tuple[VariableValue, ...]:
-    ended = recording.last(Ended)
-    return ended.values if ended else ()

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from ...examiner.blame import first_argument, keyword
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
+from .rule import RESTORES
 
-RESTORES = "restore", "read"
 WORDS = re.compile(r"\w+")
 TOLD = re.compile(r"no checkpoint is found in (?P<asked>[^,]+),.* (?P<there>\S+) was there")
 

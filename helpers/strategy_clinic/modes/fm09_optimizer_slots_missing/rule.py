@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ...examiner.blame import from_maker
 from ...examiner.findings import Finding
-from ...examiner.history import optimizers_of
+from ...examiner.history import COUNT_AND_RATE, optimizers_of
 from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
 from ...examiner.unfilled import save_of
@@ -21,7 +21,6 @@ from ...observer.events import (
     VariableWritten,
 )
 
-COUNT_AND_RATE = 2  # the first variables of an optimizer
 ANEW = "save and load the optimizer with the weights, or make a new one where they are loaded"
 
 

@@ -413,7 +413,7 @@ def is_filled(recording: Recording, clone: WeightsCopied) -> bool:
 def uses_in_training(
     recording: Recording, clone: WeightsCopied
 ) -> Iterator[tuple[CopyCalled, GradientsApplied]]:
-    """Returns the calls of a clone that nothing fills, each with the update of the step that it belongs to."""
+    """Yields the calls of a clone that nothing fills, each with the update of the step that it belongs to."""
     for call in () if is_filled(recording, clone) else recording.of(CopyCalled, after=clone):
         for update in recording.of(GradientsApplied):
             is_same = set(call.target) == set(clone.target)

@@ -4,9 +4,9 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword
+from ...examiner.blame import MEANS, keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import MEANS, Source, parameters, repairs
+from ...examiner.repair import Source, parameters, repairs
 from ...examiner.repair_sums import (
     means_of_all,
     ratios_of_all,

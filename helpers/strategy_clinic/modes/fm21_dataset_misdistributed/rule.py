@@ -57,7 +57,7 @@ def is_read_in_step(recording: Recording) -> bool:
 
 
 def growth(one: Recording, other: Recording) -> Iterator[Finding]:
-    """Returns that a step takes in more examples on more replicas, if a function makes their datasets."""
+    """Yields that a step takes in more examples on more replicas, if a function makes their datasets."""
     few, many = one.replicas, other.replicas
     made = other.last(DatasetFromFunction)
     if made is None or not one.examples or one.examples == other.examples:

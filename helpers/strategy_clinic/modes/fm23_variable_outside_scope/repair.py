@@ -2,11 +2,10 @@
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TypeGuard
 
-from ...examiner.blame import keyword, name_of
+from ...examiner.blame import keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, is_strategy_made, repairs
 
 # As a counter, as a sum over replicas, as a mean: which one is right shows in the runs.
 AGGREGATIONS = "ONLY_FIRST_REPLICA", "SUM", "MEAN"
@@ -53,8 +52,3 @@ def made_later(source: Source, statement: ast.Assign, call: ast.Call) -> Iterato
             scope = f"with {source.code(made.targets[0])}.scope():"
             later = f"    {text.replace(source.code(call), chosen)}"
             yield [source.without(statement), source.insert_after(made, scope, later)]
-
-
-def is_strategy_made(statement: ast.stmt) -> TypeGuard[ast.Assign]:
-    value = statement.value if isinstance(statement, ast.Assign) else None
-    return isinstance(value, ast.Call) and name_of(value.func).endswith("Strategy")

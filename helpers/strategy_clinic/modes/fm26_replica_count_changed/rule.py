@@ -83,7 +83,7 @@ def are_alike(rates: set[float | str], others: set[float | str]) -> bool:
 
 
 def calls_before_and_after(recording: Recording) -> Iterator[tuple[ModelCalled, ModelCalled]]:
-    """Returns pairs: the last call of what was saved, before a save, and a call of any model after that file was loaded."""
+    """Yields pairs: the last call of what was saved, before a save, and a call of any model after that file was loaded."""
     for save in recording.of(Saved):
         calls = recording.of(ModelCalled, until=save)
         before = [call for call in calls if set(call.variables) & set(save.variables)]

@@ -18,7 +18,14 @@ from ...examiner.blame import (
     statement_at,
 )
 from ...examiner.findings import Finding, Location, Note, Text
-from ...examiner.history import first_updates, loads_of, saves_to, updates_by, updates_of
+from ...examiner.history import (
+    COUNT_AND_RATE,
+    first_updates,
+    loads_of,
+    saves_to,
+    updates_by,
+    updates_of,
+)
 from ...examiner.printed import program_files
 from ...examiner.recording import Recording
 from ...examiner.restarts import ends_as_whole, rate_of
@@ -48,7 +55,6 @@ IN_FILE = (
 NOT_AGAIN = (
     "do not compile again: set another rate with `model.optimizer.learning_rate.assign(rate)`"
 )
-COUNT_AND_RATE = 2  # variables of an optimizer that remembers no gradients
 
 
 @rule("fm29", explains_divergence=False, after_end=True)

@@ -4,9 +4,9 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import first_argument, keyword, name_of
+from ...examiner.blame import MEANS, SUMS, first_argument, keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import MEANS, SUMS, Source, repairs
+from ...examiner.repair import Source, repairs
 from ...examiner.repair_sums import REPLICAS, divided_by_all, words_for_mean
 
 FACTOR = "output_gradients"  # of a tape

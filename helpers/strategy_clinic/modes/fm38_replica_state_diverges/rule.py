@@ -18,6 +18,7 @@ from ...examiner.divergence import (
     update_ratio,
 )
 from ...examiner.findings import Evidence, Finding, FollowUp, Location, Note, Text, counted
+from ...examiner.history import values_at_end
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import (
     Runs,
@@ -245,10 +246,8 @@ def is_of_first_replica(recording: Recording, made: VariableMade) -> bool:
 
 
 def differences(one: Recording, other: Recording) -> Iterator[tuple[VariableMade, float]]:
-    """Returns how far the variables of two runs or processes are apart at the end."""
-    ended, other_ended = one.last(Ended), other.last(Ended)
-    values = by_key(one, ended.values) if ended else {}
-    other_values = by_key(other, other_ended.values) if other_ended else {}
+    """Yields how far the variables of two runs or processes are apart at the end."""
+    values, other_values = (by_key(each, values_at_end(each)) for each in (one, other))
     for key, (number, sample) in values.items():
         made = one.variable(number)
         if made and key in other_values:

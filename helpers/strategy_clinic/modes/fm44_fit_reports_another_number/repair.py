@@ -14,6 +14,7 @@ from ...examiner.repair_sums import (
     resolved,
     run_by_replicas,
 )
+from ...examiner.reported import STEPS
 
 # Keras 3 also calls a metric where no replica runs, to learn its shape.
 WHOLE = (
@@ -34,7 +35,6 @@ def {name}(metric):
 
 """
 OF_ALL = "of_all_replicas"
-STEPS = "train_step", "test_step"
 
 
 @repairs("fm44", keeps_training=True)

@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import MEANS
 from ...examiner.edits import Edit
-from ...examiner.repair import MEANS, Source, repairs
+from ...examiner.repair import Source, repairs
 
 
 @repairs("fm49", keeps_training=True)

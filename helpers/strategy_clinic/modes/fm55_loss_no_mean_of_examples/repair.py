@@ -4,9 +4,9 @@ import ast
 import itertools
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword, name_of
+from ...examiner.blame import MEANS, SUMS, keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import MEANS, SUMS, Source, names, repairs
+from ...examiner.repair import Source, names, repairs
 from ...examiner.repair_sums import CONTEXT, GATHERED, REPLICAS, SUMMED, divided_by_all, quotients
 
 # Keras 3 also calls a loss where no replica runs, to learn its shape.
