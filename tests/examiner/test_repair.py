@@ -1864,6 +1864,15 @@ def test_a_repair_is_written_when_it_is_asked_for(monkeypatch):
     assert begun == ["a"]
 
 
+def test_the_repairs_of_several_models_are_tried_in_the_order_of_the_program():
+    """Each process has other hashes of strings."""
+    models = [f"model{i}" for i in range(8)]
+    made = "".join(f"{each} = make()\n" for each in models)
+    text = f"{HEAD}{made}layer.trainable = True\n" + "".join(f"{each}.fit(x)\n" for each in models)
+    compiled = [each.after.splitlines()[10] for each in written("fm10", text, 10)]
+    assert [line.split()[1].partition(".")[0] for line in compiled] == models
+
+
 def test_the_text_of_a_node_is_cut_from_its_lines(monkeypatch):
     text = 'größe = f(\n    "é", {n}\n)\nif größe: x = "ü" + g(größe)\n'
     source = Source(text)

@@ -32,7 +32,7 @@ def compiled_again(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edi
     fitted = [
         call.func.value for call in source.calls("fit") if isinstance(call.func, ast.Attribute)
     ]
-    models = {source.code(each) for each in fitted}
+    models = dict.fromkeys(source.code(each) for each in fitted)
     here = [each for each in models if each in source.names_before(statement)]
     for model in sorted(here, key=lambda name: name not in names(statement)):
         for compiled in [*as_compiled(source, statement, model), COMPILE.format(model)]:
