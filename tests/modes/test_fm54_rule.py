@@ -352,11 +352,17 @@ checkpoint = Checkpoint(waited=slow.waited)
 
 
 @pytest.mark.parametrize(
-    "held, lines, expected",
-    [((3,), (5, 7), 8), ((3,), (5,), 5), ((2,), (5, 7), 9)],
-    ids=["in fit", "in a loop", "not saved"],
+    "held, lines, first, expected",
+    [
+        ((3,), (5, 7), 0, 8),
+        ((3,), (5,), 0, 5),
+        ((3,), (5,), 1, 5),
+        ((2,), (5, 7), 0, 9),
+        ((2,), (5, 7), 1, 9),
+    ],
+    ids=["in fit", "in a loop", "with its first value", "not saved", "not saved, its first value"],
 )
-def test_a_variable_that_is_saved_before_it_changes(tmp_path, held, lines, expected):
+def test_a_variable_that_is_saved_before_it_changes(tmp_path, held, lines, first, expected):
     path = tmp_path / "train.py"
     path.write_text(WAITS)
 
@@ -366,8 +372,8 @@ def test_a_variable_that_is_saved_before_it_changes(tmp_path, held, lines, expec
 
     made = variable(1), variable(3, maker=Owner.USER, location=stack(path, 3)), updated()
     save = saved(path="ck-1", location=stack(path, *lines), made_at=stack(path, 9), held=held)
-    states = after(0, 0, True), after(2, 1), after(2, 2, True), after(4, 2)
-    whole = run(*made, save, *states, ended({1: [0.5]}))
+    states = after(0, first, True), after(2, 1), after(2, 2, True), after(4, 2)
+    whole = run(*made, save, *states, ended({1: [0.5]}), output="score 0.31")
     taken = ExamplesTaken(LINE, False, 2, 2, (3, 4))
     states_again = after(2, 1, True), after(4, 1)
     again = loaded(path="ck-1"), *made, taken, *states_again, save, ended({1: [0.5]})
@@ -377,6 +383,8 @@ def test_a_variable_that_is_saved_before_it_changes(tmp_path, held, lines, expec
     (finding,) = found(replace(killed, before=before), other)
     assert finding.line == expected
     assert ("is saved before it changes" in str(finding.message)) == (3 in held)
+    assert ("save waited" in finding.fix) == (2 in held)
+    assert ("save below the line that changes it" in finding.fix) == (3 in held)
 
 
 # A learning rate that follows from what was lost

@@ -36,6 +36,7 @@ from ..programs.error_text import useful_line
 from .after_restart import (
     Key,
     Lost,
+    are_alike,
     assignments_of,
     changed_values,
     differing,
@@ -307,15 +308,22 @@ def loss_of_value(run: Recording, lost: Lost) -> Loss:
     stopped, save, holder = last_saved(run)
     made, beside = made_at(lost.held), saved_beside(lost.held)
     is_saved = lost.is_tensor and holds_variable(stopped, save, made)
-    reason = "is saved before it changes" if is_saved else "is not saved, or before it changes"
-    reason = "begins again" if lost.is_reset else reason
+    is_early = is_saved and (not lost.is_reset or is_as_saved(lost, run.whole or run))
+    reason = "begins again" if lost.is_reset else "is not saved, or before it changes"
+    reason = "is saved before it changes" if is_early else reason
     message = Text(
         place,
         *((" of ", Location(made)) if beside and made else ()),
         f" {reason}: after {lost.updates} updates it is {shortened(lost.value)} where a restart goes on, "
         f"and {shortened(lost.right)} in the run that was never stopped",
     )
-    fix = f"save {name} with each checkpoint, and begin with the saved value after a restart"
+    when = "" if lost.is_reset else " after it has changed"
+    fix = f"save {name} with each checkpoint{when}, and begin with the saved value after a restart"
+    fix = (
+        f"change {name} before the save, or save below the line that changes it"
+        if is_early
+        else fix
+    )
     location = holder if lost.is_tensor else beside or made or holder
     kind = Holder.BEST if is_best_value(lost) else Holder.PYTHON
     return Loss(kind, order_of(save.location) if is_saved else location, message, fix)
@@ -332,6 +340,12 @@ def holds_variable(stopped: Recording, save: Saved, made: Stack) -> bool:
     """Tells whether a save has a variable that is made on this line."""
     stacks = map(stopped.location_of, save.variables)
     return bool(made) and any(stack and stack[0][:2] == made[0][:2] for stack in stacks)
+
+
+def is_as_saved(lost: Lost, whole: Recording) -> bool:
+    """Tells whether a value is what the whole run has when it saves after as many updates."""
+    saved = dict(states_of(whole)).get(lost.updates, {})
+    return are_alike(lost.value, saved.get(lost.held, ""))
 
 
 def order_of(stack: Stack) -> Stack:
