@@ -23,18 +23,24 @@ from recorded import (
     variable,
     written,
 )
+from strategy_clinic.examiner.after_restart import Lost
 from strategy_clinic.examiner.engine import NOT_REPEATED, diagnose
 from strategy_clinic.examiner.findings import BeginWith, GiveValue, ResetVariable
 from strategy_clinic.examiner.recording import Moment, Role
+from strategy_clinic.examiner.restarts import in_numbers
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
     CallbackState,
+    ExamplesTaken,
     GradientComputed,
+    Held,
     LearningRateWritten,
     ModelAnswered,
     NothingTrained,
     OldValueSaved,
+    Outcome,
     Owner,
+    ProgramState,
     Sample,
     SavedAgain,
     SaveKind,
@@ -425,6 +431,114 @@ def test_fit_sets_the_rates_of_the_first_epochs_again(tmp_path, usual, rates, ho
     again = [loaded(path="ck-4"), *fitted(rates, how.get("begun", 4)), epoch]
     restart = {"role": Role.RESTARTED, "before": killed, "whole": whole, "moment": Moment.AFTER}
     assert modes(run(*again, **restart)) == expected
+
+
+# Metrics
+
+
+SUM = {"shape": (), "synchronization": "ON_READ", "aggregation": "SUM"}
+PRINTS = """\
+mean = Mean()
+best = tf.Variable(9.0)
+checkpoint = Checkpoint(net=net, best=best)
+while more:
+    shown = mean.result().numpy()
+"""
+
+
+def with_mean(tmp_path, begun, kind=SUM, same=None):
+    """What is made of a restart that begins a mean again; `begun` is what differs if it begins with another value."""
+    path = tmp_path / "train.py"
+    path.write_text(PRINTS)
+
+    def kept(updates, mean, before=False, **changes):
+        names = {"mean": mean, "shown": "0.5", "best": "() 0.6 0.6"} | changes
+        held = [Held(str(path), "", name, value) for name, value in names.items()]
+        return ProgramState(updates, tuple(held), before)
+
+    def again(output="mean 0.4", paths=("ck-2",), **changes):
+        states = kept(2, "() 0 0; () 0 0", True, best="() 0.7 0.7"), kept(4, MEAN, **changes)
+        saves = [saved(path=each) for each in paths]
+        return run(LOAD, *made, TAKEN, *states, *saves, END, **fields, output=output)
+
+    names = {8: "total", 9: "count"}
+    sums = [
+        variable(number, name=name, location=stack(path, 1), **kind)
+        for number, name in names.items()
+    ]
+    own = variable(7, maker=Owner.USER, location=stack(path, 2))
+    made = MINE, own, *sums, updated()
+    usual = kept(0, "() 0 0; () 0 0", True), kept(2, "() 1 1; () 2 2"), kept(2, MEAN, True)
+    save = saved(path="ck-1", location=stack(path, 4), made_at=stack(path, 3))
+    before = kept(2, "() 1 1; () 2 2", True, best="() 0.7 0.7")
+    later = kept(4, "() 1.8 1.8; () 4 4")
+    whole = run(*made, save, *usual[:2], before, later, END, output="mean 0.45")
+    fields = {"role": Role.RESTARTED, "moment": Moment.AFTER, "whole": whole}
+    fields["before"] = run(*made, save, outcome=Outcome.KILLED)
+    other = run(*usual[:2], before, later, devices=1, role=Role.COMPARED)
+    answers = answering(BeginWith=again(**begun), same=again(**(same or {})))
+    diagnosis = diagnose(Runs([again(), other]), answers)
+    told = [(each.mode, each.line) for each in diagnosis.findings]
+    notes = [str(each) for each in diagnosis.notes if "of this metric" in str(each)]
+    return told, notes, answers.asked, diagnosis
+
+
+MEAN = "() 0.8 0.8; () 2 2"
+LOAD, END = loaded(path="ck-1"), ended({1: [0.5]})
+TAKEN = ExamplesTaken(LINE, False, 2, 2, (3, 4))
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [{}, {"output": "mean  4e-05"}, {"shown": "0.55"}],
+    ids=["nothing", "a line", "a number"],
+)
+def test_a_metric_that_begins_again_and_is_only_printed(tmp_path, begun):
+    told, (note,), asked, _ = with_mean(tmp_path, begun)
+    assert told == [] and asked == [BeginWith(8, 1.0)]
+    assert note.startswith(
+        "mean (line 1): the value of this metric begins again after a restart, and"
+    )
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        {"output": "mean 0.55, the best so far"},
+        {"best": "() 0.55 0.55"},
+        {"paths": ("best", "ck-2")},
+    ],
+    ids=["other words", "another best value", "a save"],
+)
+def test_a_metric_that_begins_again_and_decides(tmp_path, begun):
+    told, notes, _, diagnosis = with_mean(tmp_path, begun)
+    assert told == [("fm05", 3)] and notes == []
+    message = str(diagnosis.findings[0].message)
+    assert "after 2 updates its total is 0 where a restart goes on, and 1 in the run" in message
+    # What another run without a change has, too, follows from something else.
+    assert with_mean(tmp_path, begun, same=begun)[:2] == ([], [])
+
+
+@pytest.mark.parametrize("kind", [{"shape": ()}, SUM | {"maker": Owner.USER}])
+def test_variables_that_are_of_no_metric_begin_again(tmp_path, kind):
+    told, notes, asked, _ = with_mean(tmp_path, {}, kind)
+    assert told == [("fm05", 3)] and notes == asked == []
+
+
+@pytest.mark.parametrize(
+    "value, right, expected",
+    [
+        ("0", "4", ("it", "0", "4")),
+        ("() 0 0", "() 2 2", ("it", "0", "2")),
+        ("(3,) 0 0", "(3,) 2.5 1", ("its norm", "0", "2.5")),
+        ("() 1 1; () 0 0", "() 1 1; () 2 2", ("a variable of it", "0", "2")),
+        ("() 1 1; (3,) 0 0", "() 1 1; (3,) 2 1", ("the norm of a variable of it", "0", "2")),
+        ("int64 (3,)", "int64 (4,)", ("it", "int64 (3,)", "int64 (4,)")),
+    ],
+)
+def test_what_a_number_of_a_lost_value_is(value, right, expected):
+    lost = Lost(("/program/train.py", "Job", "sums"), 2, value, right, True)
+    assert in_numbers(run(), lost) == expected
 
 
 # A program that goes on, and counts from the beginning again

@@ -48,6 +48,7 @@ Key = tuple[str, str, str]  # of a value: the file, the class or function, and t
 State = dict[Key, str]
 States = list[tuple[int, State]]  # by the updates that optimizers had made
 OF_MODEL = ";"  # between the variables of a layer
+SUMS = "ON_READ", "SUM"  # how a metric has its variables synchronized and aggregated
 # Before what is not the name itself: an item, or the number of an equal object.
 PART = re.compile(r"[.\[]| of number ")
 
@@ -432,6 +433,55 @@ def without_unstable(lost: Sequence[Lost], others: Sequence[Recording]) -> list[
             for updates, state in known
         )
     ]
+
+
+# What metrics have counted
+
+
+def is_metric(run: Recording, lost: Lost) -> bool:
+    """Tells whether a restart begins a metric again."""
+    return lost.is_reset and lost.is_tensor and bool(metric_variables(run, lost))
+
+
+def metric_variables(run: Recording, lost: Lost) -> list[VariableMade]:
+    """Returns the variables of a metric that has this name; none if it is none.
+
+    Each replica has sums of its own in them, which are added up when they are read.
+    """
+    made = variables_made_at(run, lost.held)
+    is_one = all((each.synchronization, each.aggregation) == SUMS for each in made)
+    return made if is_one and not any(each.maker is Owner.USER for each in made) else []
+
+
+def variables_made_at(run: Recording, held: Key) -> list[VariableMade]:
+    """Returns the variables that are made where a name gets its value, in their order."""
+    lines = {frame[:2] for frame in made_at(held)}
+    made = [run.variables[each] for each in sorted(run.variables.keys() - run.copies)]
+    return [each for each in made if any(frame[:2] in lines for frame in each.location)]
+
+
+def first_number(value: str) -> float:
+    """Returns the mean of the first array of a value."""
+    shape, _, numbers = value.partition(") ")
+    size = math.prod(map(int, re.findall(r"\d+", shape)))
+    return float(numbers.split(OF_MODEL)[0].split()[-1]) / size
+
+
+def keeps_otherwise(run: Recording, other: Recording, lost: Collection[Key]) -> bool:
+    """Tells whether two restarts come to other values in names from which the program goes on, or by which it decides.
+
+    A number that is set again each time, such as a mean that is printed, follows from what is `lost` and decides nothing.
+    """
+    mine, theirs = states_of(run), states_of(other)
+    if [updates for updates, _ in mine] != [updates for updates, _ in theirs]:
+        return True
+    known = every_state(run)
+    return any(
+        is_carried_on(run, key, state[key], known) and stays(key, state[key], "")
+        for (_, state), (_, usual) in zip(mine, theirs)
+        for key in differing(state, usual)
+        if key not in lost and is_own(key, state[key])
+    )
 
 
 # Where a value of Python is made, and what it decides

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -34,6 +34,8 @@ from ..observer.events import (
 )
 from ..programs.error_text import useful_line
 from .after_restart import (
+    NUMBER,
+    OF_MODEL,
     Key,
     Lost,
     are_alike,
@@ -41,15 +43,21 @@ from .after_restart import (
     changed_values,
     differing,
     first_common,
+    first_number,
     has_consequence,
     is_best_value,
     is_compared,
     is_given_anew,
+    is_metric,
+    keeps_otherwise,
+    lines_of,
     lost_values,
     made_at,
+    metric_variables,
     models_agree,
     states_of,
     trains_alike_models,
+    variables_made_at,
     without_unstable,
 )
 from .blame import (
@@ -63,8 +71,8 @@ from .blame import (
     outermost_loop,
     with_keyword,
 )
-from .divergence import distance, repeats_again, tolerance
-from .findings import Evidence, Finding, Location, Note, Text
+from .divergence import distance, first_divergence, repeats_again, tolerance
+from .findings import BeginWith, Evidence, Finding, FollowUp, Location, Note, Text
 from .hangs import waiting_at
 from .history import goes_back, loads_of, optimizers_of, steps_at_end, values_at_end
 from .moments import interrupted, saves_of
@@ -79,6 +87,8 @@ SAME_RATE = 1e-6  # relative
 ROUNDING = 1e-5  # of weights after the same steps, relative to the largest entry
 LONGEST_MESSAGE = 200
 LONGEST_VALUE = 60
+MOST_METRICS = 3  # with whose values a restart is made again
+ARRAY = re.compile(r"\(.*?\) (\S+) \S+")  # how an array is told: its shape, its norm and its sum
 AMID_DATA = Text(
     "the iterator over the data, which a restart begins anew, while the whole run reads on after a save"
 )
@@ -153,6 +163,7 @@ class Loss:
     location: Stack  # of the line that had to bring it back
     message: str | Text
     fix: str = ""
+    metrics: tuple[Lost, ...] = ()  # if nothing but the state of these is lost
 
 
 def lost(mode: str, holder: Holder) -> Rule:
@@ -162,8 +173,10 @@ def lost(mode: str, holder: Holder) -> Rule:
         others = [each for each in runs.recordings if each.role is Role.COMPARED]
         for run, whole in resumed(runs.recordings):
             for loss in FOUND_BY[holder](run, whole, others):
-                if loss.holder is holder:
-                    yield finding(run, loss.location, loss.message, loss.fix, mode)
+                if loss.holder is holder and loss.metrics:
+                    yield from finding_of_metrics(run, loss.metrics, mode)
+                elif loss.holder is holder:
+                    yield finding_of_loss(run, loss, mode)
 
     return Rule(mode, check, explains_divergence=False, last=True)
 
@@ -171,8 +184,68 @@ def lost(mode: str, holder: Holder) -> Rule:
 def lost_value(run: Recording, whole: Recording, others: Sequence[Recording]) -> Iterator[Loss]:
     """Yields the likeliest of the values of Python that a restart has lost."""
     values = without_unstable(lost_values(run, whole, decided_otherwise(run, whole)), others)
+    values = sorted(values, key=lambda each: is_metric(run, each))
     if values and has_consequence(run, whole, values, others):
-        yield loss_of_value(run, values[0])
+        metrics = tuple(values) if is_metric(run, values[0]) else ()
+        yield replace(loss_of_value(run, values[0]), metrics=metrics)
+
+
+def finding_of_loss(run: Recording, loss: Loss, mode: str) -> Finding:
+    return finding(run, loss.location, loss.message, loss.fix, mode)
+
+
+def finding_of_metrics(run: Recording, metrics: Sequence[Lost], mode: str) -> Steps:
+    """Yields the metric from which something follows, or a note if nothing does but the numbers that are printed.
+
+    The restart is made once more for each, which begins with another value then.
+    """
+    metrics = metrics[:MOST_METRICS]
+    keys = [each.held for each in metrics]
+    for each in metrics:
+        made, value = metric_variables(run, each)[0], first_number(each.right)
+        change = BeginWith(made.number, value)
+        words = f"again with another {made.name} of {each.held[2]}, {value:g}"
+        begun = yield FollowUp(run, change, words)
+        if begun is None:
+            yield finding_of_loss(run, loss_of_value(run, each), mode)
+            return
+        if does_otherwise(run, begun, keys):
+            again = yield FollowUp(run, None, "once more, as it was")
+            if again is not None and not does_otherwise(run, again, keys):
+                yield finding_of_loss(run, loss_of_value(run, each), mode)
+            return
+    names = [part for each in metrics for part in (", ", each.held[2], *line_in_words(each))][1:]
+    them = (
+        "the values of these metrics begin"
+        if len(metrics) > 1
+        else "the value of this metric begins"
+    )
+    yield Note(
+        Text(
+            *names,
+            f": {them} again after a restart, and nothing else follows from that in these runs; save a metric with the "
+            "checkpoint if its numbers are compared across restarts",
+        )
+    )
+
+
+def line_in_words(lost: Lost) -> tuple[str | Location, ...]:
+    made = made_at(lost.held)
+    return (" (", Location(made), ")") if made else ()
+
+
+def does_otherwise(run: Recording, other: Recording, lost: Sequence[Key]) -> bool:
+    """Tells whether two restarts train or save otherwise, keep other values than those that are lost, or print other words."""
+    is_same = run.outcome is other.outcome and steps_at_end(run) == steps_at_end(other)
+    if not is_same or first_divergence(run, other) or other_end(run, other):
+        return True
+    saves, others = ([each.path for each in saves_of(one)] for one in (run, other))
+    words, other_words = ([*map(without_numbers, lines_of(one))] for one in (run, other))
+    return saves != others or words != other_words or keeps_otherwise(run, other, lost)
+
+
+def without_numbers(line: str) -> list[str]:
+    return NUMBER.sub("#", line).split()
 
 
 def lost_rate(run: Recording, whole: Recording, others: Sequence[Recording]) -> Iterator[Loss]:
@@ -311,11 +384,12 @@ def loss_of_value(run: Recording, lost: Lost) -> Loss:
     is_early = is_saved and (not lost.is_reset or is_as_saved(lost, run.whole or run))
     reason = "begins again" if lost.is_reset else "is not saved, or before it changes"
     reason = "is saved before it changes" if is_early else reason
+    what, value, right = in_numbers(run, lost)
     message = Text(
         place,
         *((" of ", Location(made)) if beside and made else ()),
-        f" {reason}: after {lost.updates} updates it is {shortened(lost.value)} where a restart goes on, "
-        f"and {shortened(lost.right)} in the run that was never stopped",
+        f" {reason}: after {lost.updates} updates {what} is {value} where a restart goes on, "
+        f"and {right} in the run that was never stopped",
     )
     when = "" if lost.is_reset else " after it has changed"
     fix = f"save {name} with each checkpoint{when}, and begin with the saved value after a restart"
@@ -368,9 +442,19 @@ def saved_beside(held: Key) -> Stack:
     return ()
 
 
-def shortened(value: str) -> str:
-    """Returns a value without the shape of a variable that is one number."""
-    return value.rpartition(" ")[2] if value.startswith("() ") else value[:LONGEST_VALUE]
+def in_numbers(run: Recording, lost: Lost) -> tuple[str, str, str]:
+    """Returns what is compared of a value, and how it is: of several variables the first that differs."""
+    mine, theirs = (each.split(f"{OF_MODEL} ") for each in (lost.value, lost.right))
+    place = next((i for i, pair in enumerate(zip(mine, theirs)) if not are_alike(*pair)), 0)
+    names = [each.name for each in variables_made_at(run, lost.held)] if len(mine) > 1 else []
+    name = f"its {names[place]}" if len(names) == len(mine) else "a variable of it"
+    if mine[place].startswith("() "):
+        one, other = (each[place].rpartition(" ")[2] for each in (mine, theirs))
+        return name if len(mine) > 1 else "it", one, other
+    norm, right = ARRAY.fullmatch(mine[place]), ARRAY.fullmatch(theirs[place])
+    if norm and right:
+        return f"the norm of {name}" if len(mine) > 1 else "its norm", norm[1], right[1]
+    return "it", lost.value[:LONGEST_VALUE], lost.right[:LONGEST_VALUE]
 
 
 def finding(
