@@ -9,7 +9,7 @@ from recorded import LINE, OTHER, run, stack, strategy
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.examiner.engine import NOT_REPEATED, Diagnosis
 from strategy_clinic.examiner.findings import Location, Text
-from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.examiner.restarts import RESTART
 from strategy_clinic.examiner.rule import observed
 from strategy_clinic.examiner.runs import cluster, plan
@@ -19,6 +19,7 @@ from strategy_clinic.observer.events import (
     BatchTaken,
     ClusterStrategyRequested,
     ExceptionRaised,
+    LookedFor,
     ObserverFailed,
     Outcome,
     WriteRefused,
@@ -82,6 +83,22 @@ def test_a_program_that_fails_on_all_devices_has_failed():
     assert plan.failed_run([run(), failed]) is failed
     assert plan.ending(failed) == "raised with status 1: AssertionError: 2 GPUs"
     assert plan.uncompared([run(), failed]) == []
+
+
+@pytest.mark.parametrize("ends_well", [True, False])
+def test_of_a_restart_from_a_later_moment_only_a_good_end_tells_something(ends_well, monkeypatch):
+    """A file may be written just after the save; that the later one is half a file is no one's question."""
+    raised = ExceptionRaised(LINE, "FileNotFoundError", "FileNotFoundError: 'log.csv'", ())
+    failed = run(LookedFor(LINE, "log.csv", False), raised, role=Role.RESTARTED)
+    failed = replace(failed, moment=Moment.AFTER, outcome=Outcome.RAISED)
+    outcome = Outcome.FINISHED if ends_well else Outcome.RAISED
+    later = run(role=Role.RESTARTED, moment=Moment.DURING, outcome=outcome)
+    planned = plan.Plan(SimpleNamespace())
+    planned.recordings = [run(), failed]
+    monkeypatch.setattr(planned, "restart", lambda *_: planned.recordings.append(later))
+    planned.restart_later(run())
+    assert (later in planned.recordings) is ends_well
+    assert plan.failed_run(planned.recordings) is (None if ends_well else failed)
 
 
 @pytest.mark.parametrize(

@@ -392,6 +392,66 @@ def test_a_failure_that_no_half_file_explains():
     assert len(messages(elsewhere, killed_in_save)) == 2
 
 
+LOG = LookedFor(LINE, "log.csv", False)
+MISSING = ExceptionRaised(LINE, "FileNotFoundError", "FileNotFoundError: [Errno 2]: 'log.csv'", ())
+
+
+def without_log(*events, raised=MISSING, **changes):
+    """A restart that reads a file that is written just after the save."""
+    end = {"moment": Moment.AFTER, "outcome": Outcome.RAISED, "status": 1}
+    return restarted(*events, raised, **(end | changes))
+
+
+@pytest.mark.parametrize(
+    "later, is_gap",
+    [
+        ({}, True),
+        ({"moment": Moment.DURING}, True),
+        ({"moment": Moment.AFTER}, False),
+        ({"outcome": Outcome.RAISED}, False),
+        ({"role": Role.AGAIN}, False),
+    ],
+)
+def test_a_file_that_is_written_just_after_a_save(later, is_gap):
+    diagnosis = diagnose(Runs([without_log(LOG), restarted(**later)]))
+    messages = [str(each.message) for each in diagnosis.findings if each.mode == "restart"]
+    notes = [str(note) for note in diagnosis.notes]
+    assert (
+        any("killed after the save of ck at line 20 and before it writes log" in e for e in notes)
+        == is_gap
+    )
+    assert any("started again, it fails: FileNotFoundError" in e for e in messages) != is_gap
+    assert not any("each worker" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    "events, raised",
+    [
+        ((), MISSING),
+        ((LOG,), replace(MISSING, traceback="FileNotFoundError: [Errno 2]: 'other.csv'")),
+        ((replace(LOG, lists=True),), MISSING),
+        ((replace(LOG, path="log"), replace(LOG, path=".")), MISSING),
+    ],
+    ids=["not looked for", "another file", "a folder that is listed", "parts of its name"],
+)
+def test_a_failure_that_is_of_no_file_that_was_looked_for(events, raised):
+    later = restarted()
+    (message,) = diagnose(Runs([without_log(*events, raised=raised), later])).findings
+    assert message.fix == ""
+
+
+def test_what_is_to_be_done_about_a_file_that_a_restart_misses():
+    other = replace(LOG, path="other.csv")
+    (finding,) = diagnose(Runs([without_log(LOG, other)])).findings
+    assert finding.fix.startswith("write log.csv before the save")
+
+
+@pytest.mark.parametrize("saves, is_later", [([SAVE, SavedAgain("ck", 0)], True), ([SAVE], False)])
+def test_a_later_moment_is_during_another_save(saves, is_later):
+    chosen = moments.later_moment(run(*saves))
+    assert chosen == ({Moment.DURING: ("--die-in-save", "2")} if is_later else {})
+
+
 # In real processes
 
 

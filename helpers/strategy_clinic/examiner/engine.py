@@ -14,7 +14,7 @@ from .divergence import is_deterministic
 from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text
 from .hangs import hangs
 from .recording import Moment, Recording, Role, stack_of
-from .restarts import WHOLE_FILES, restarts
+from .restarts import WHOLE_FILES, missing_file, restarts
 from .rule import ModeRules, Rule, Runs, place_in_words
 from .whose_fault import settle
 
@@ -227,9 +227,14 @@ def notes_on_errors(named: Sequence[NamedError]) -> list[str]:
         for first in each.answer.candidates[:1]:
             if first.error:
                 found.append(known_errors.about(first.error))
-            elif each.answer.known and first.fix and first.score >= SURE and not each.mode:
+            elif is_advised(each) and first.fix and first.score >= SURE:
                 found.append(f"the error looks like {first.kind}: {first.fix}")
     return [*dict.fromkeys(filter(None, found))]
+
+
+def is_advised(named: NamedError) -> bool:
+    """Tells whether triage knows an error that is no mode; of a file that a restart misses other words are said."""
+    return named.answer.known and not named.mode and not missing_file(named.recording)
 
 
 def mode_of(

@@ -46,6 +46,13 @@ def usual_moment(run: Recording) -> dict[Moment, Options]:
     return {moment: moments[moment]}
 
 
+def later_moment(run: Recording) -> dict[Moment, Options]:
+    """Returns a moment after all that the program writes beside its first save; none if it saves once."""
+    moments = moments_of(run)
+    is_later = interrupted(run) is not saves_of(run)[0] if saves_of(run) else False
+    return {Moment.DURING: moments[Moment.DURING]} if is_later else {}
+
+
 def saves_of(run: Recording) -> list[Save]:
     return [event for event in run.events if isinstance(event, (Saved, SavedAgain))]
 

@@ -18,6 +18,7 @@ from ..observer.events import (
     GradientsApplied,
     LearningRateWritten,
     Loaded,
+    LookedFor,
     OptimizerState,
     OrderDrawn,
     Outcome,
@@ -97,6 +98,10 @@ WHOLE_FILES = (
     "Write each save to a new name, and give it its own name with os.replace when it is complete; CheckpointManager does so, "
     "and BackupAndRestore of Keras 3 keeps the last save but one with double_checkpoint=True."
 )
+NAMED = r"(?<![\w./]){}(?![\w/]|\.\w)"  # a path in a message, and not a part of one
+WITH_FILE = (
+    "write {} before the save from which a restart goes on, or go on without it where it is missing"
+)
 OTHER_END = "started again, its optimizers end"  # how a note begins
 GOES_ON = "to end where that run ends, save and load the optimizer and the number of the epoch"
 Values = list[tuple[str, tuple[int | None, ...], Sample]]  # name, shape and value
@@ -107,7 +112,9 @@ def restarts(recordings: Sequence[Recording], explained: bool) -> Steps:
     for run in recordings:
         if fails_without_interruption(run, recordings):
             continue
-        if run.role is Role.RESTARTED and run.before and run.whole and run.moment:
+        if fails_in_gap(run, recordings):
+            yield note_of_gap(run)
+        elif run.role is Role.RESTARTED and run.before and run.whole and run.moment:
             yield from findings_of_restart(run, run.before, run.whole, explained)
 
 
@@ -124,6 +131,44 @@ def fails_without_interruption(run: Recording, recordings: Sequence[Recording]) 
     return any(
         other and (other.error, other.location) == (raised.error, raised.location)
         for other in others
+    )
+
+
+def missing_file(run: Recording) -> str:
+    """Returns the file without which a program fails that was started again; nothing if it fails otherwise, or not."""
+    raised = run.last(ExceptionRaised)
+    if raised is None or run.role is not Role.RESTARTED or run.moment is Moment.DURING:
+        return ""
+    line = useful_line(raised.traceback)
+    looks = [each.path for each in run.of(LookedFor)[::-1] if not each.lists]
+    return next((each for each in looks if re.search(NAMED.format(re.escape(each)), line)), "")
+
+
+def fails_in_gap(run: Recording, recordings: Sequence[Recording]) -> bool:
+    """Tells whether a file is missing only just after the first save: a program that is killed later goes on."""
+    later = Moment.BETWEEN, Moment.DURING
+    return (
+        run.moment is Moment.AFTER
+        and bool(missing_file(run))
+        and any(
+            other.role is Role.RESTARTED and other.finished and other.moment in later
+            for other in recordings
+        )
+    )
+
+
+def note_of_gap(run: Recording) -> Note:
+    """Returns the lines between which a kill leaves a save without a file."""
+    path, save = missing_file(run), last_saved(run)[1]
+    raised = run.last(ExceptionRaised)
+    return Note(
+        Text(
+            f"killed after the save of {save.path} at ",
+            line_of(save.location, "a line of a library"),
+            f" and before it writes {path}, the program cannot go on: it reads that file at ",
+            line_of(raised.location if raised else (), "a line of a library"),
+            ", and goes on where it was killed later; write the file before the save, or go on without it where it is missing",
+        )
     )
 
 
@@ -484,7 +529,9 @@ def failure(run: Recording, whole: Recording) -> Finding | Note:
         what = "it does not end"
     message = f"started again, it fails: {what}"[:LONGEST_MESSAGE]
     if run.moment is not Moment.DURING or not saves_of(whole):
-        return finding(run, location, message)
+        path = missing_file(run)
+        fix = WITH_FILE.format(path) if path else ""
+        return finding(run, location, message, fix)
     path = interrupted(whole).path
     saves = [save for save in whole.of(Saved) if save.path == path]
     place = saves[0].location if saves else location

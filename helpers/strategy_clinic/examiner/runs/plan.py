@@ -39,13 +39,14 @@ from ..findings import (
 from ..hangs import abrupt_end, children_in_words, ended_at, is_aborted
 from ..moments import (
     has_late_file,
+    later_moment,
     means_to_go_on,
     moments_of,
     saves_of,
     usual_moment,
 )
 from ..recording import OBSERVER_FAILED, Moment, Recording, Role, observer_failures, stack_of
-from ..restarts import RESTART, begins_from_zero
+from ..restarts import RESTART, begins_from_zero, fails_in_gap, missing_file
 from ..rule import Runs, mode_rules
 from ..whose_fault import is_matchable
 from .cluster import ELSEWHERE, is_elsewhere, own_tasks, requested_cluster, run_tasks
@@ -144,6 +145,8 @@ class Plan:
                 self.start_again(first)
             elif restart is None and first.finished and not first.task and means_to_go_on(first):
                 self.restart(first, usual_moment(first))
+                if any(run.moment is Moment.AFTER and missing_file(run) for run in self.left):
+                    self.restart_later(first)
                 if any(begins_from_zero(run, first) for run in self.left):
                     self.start_again(first)
         except KeyboardInterrupt:
@@ -324,6 +327,12 @@ class Plan:
             restarted = replace(run, before=stopped, moment=moment, whole=first)
             self.left[restarted] = left
             self.recordings.append(restarted)
+
+    def restart_later(self, first: Recording) -> None:
+        """Makes a restart from a later moment, which tells of a failure from an earlier one, and only if it ends well."""
+        known = len(self.recordings)
+        self.restart(first, later_moment(first))
+        self.recordings[known:] = [run for run in self.recordings[known:] if run.finished]
 
     def start_again(self, first: Recording) -> None:
         """Starts the program again after a whole run, if no killed run leaves all the files that it looks for."""
@@ -567,12 +576,14 @@ def is_error_of_a_mode(run: Recording) -> bool:
 def failed_run(recordings: list[Recording]) -> Recording | None:
     """Returns the run whose failure is reported.
 
-    A program may count its devices, and refuse to run on fewer. What half a file does is a finding or a note of its own.
+    A program may count its devices, and refuse to run on fewer. What half a file does is a finding or a note of its own, as is a
+    file that is written after a save.
     """
     failed = [
         run
         for run in failed_runs([each.with_onednn or each for each in recordings])
         if run.role is not Role.COMPARED and run.moment is not Moment.DURING
+        if not fails_in_gap(run, recordings)
     ]
     # An exception comes first: what did not raise may have waited for what did.
     return min(failed, key=lambda run: run.outcome is not Outcome.RAISED, default=None)
