@@ -329,15 +329,27 @@ KEEPS = """\
 mean = np.zeros(3)
 kept = tf.Variable([0.0, 0.0, 0.0])
 counts = {"seen": np.zeros(3)}
+filled, row, ring = np.zeros(3), np.zeros(3), np.zeros(3)
 while True:
     batch = next(batches)
+    filled[:], row[...] = 0, 0
+    filled[1:], row[0], ring[1:] = batch, batch, batch
     mean = 0.9 * mean + batch
     counts["seen"] += batch
 """
 
 
 @pytest.mark.parametrize(
-    "name, is_lost", [("batch", 0), ("mean", 1), ("kept", 1), ("counts['seen']", 1)]
+    "name, is_lost",
+    [
+        ("batch", 0),
+        ("mean", 1),
+        ("kept", 1),
+        ("counts['seen']", 1),
+        ("filled", 0),
+        ("row", 0),
+        ("ring", 1),
+    ],
 )
 def test_an_array_is_lost_if_it_is_carried_on(tmp_path, name, is_lost):
     path = tmp_path / "train.py"

@@ -315,14 +315,23 @@ def stays(held: Key, value: str, later: str) -> bool:
 
 
 def follows_from_itself(held: Key) -> bool:
-    """Tells whether an assignment computes the next value of a name from the one that it has, or writes into it."""
-    name = plain(held)[2]
-    return any(
-        isinstance(each, ast.AugAssign)
-        or name in map(name_of, nodes_under(each.value))
-        or any(isinstance(part, ast.Subscript) for part in targets_in(each))
-        for each in assignments_of(held)
+    """Tells whether an assignment computes the next value of a name from the one that it has, or writes into it.
+
+    What is written into an array is of one step if another assignment fills all of it, as with the examples of a batch.
+    """
+    name, given = plain(held)[2], assignments_of(held)
+    parts = [part for each in given for part in targets_in(each) if isinstance(part, ast.Subscript)]
+    is_kept = bool(parts) and not any(map(is_whole, parts))
+    return is_kept or any(
+        isinstance(each, ast.AugAssign) or name in map(name_of, nodes_under(each.value))
+        for each in given
     )
+
+
+def is_whole(part: ast.Subscript) -> bool:
+    """Tells whether a subscript means all of an array, such as `a[:]`, `a[:, :]` or `a[...]`."""
+    indices = part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]
+    return all(ast.unparse(each) in (":", "...") for each in indices)
 
 
 def kept_values(runs: Sequence[Recording]) -> set[Key]:
