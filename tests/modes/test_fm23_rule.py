@@ -18,7 +18,22 @@ from recorded import (
     variable,
     written,
 )
-from strategy_clinic.observer.events import DivergedCopies, Owner, VariableSharedCentrally
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.observer.events import (
+    BatchTaken,
+    ClusterStrategyRequested,
+    DatasetFromFunction,
+    DivergedCopies,
+    KerasDistributionSet,
+    ModelCalled,
+    Outcome,
+    Owner,
+    ReplicaCountRead,
+    StepsCounted,
+    VariableSharedCentrally,
+)
 
 
 def test_replicas_that_write_to_a_variable_outside_the_scope():
@@ -199,3 +214,47 @@ def test_statistics_of_a_layer_outside_the_scope():
     made = variable(1)
     assert modes(run(made, written(writer=Owner.LAYER))) == [("fm23", 7)]
     assert modes(run(replace(made, copies=2), written(writer=Owner.LAYER))) == []
+
+
+def unused(*events, **fields):
+    """The notes on a strategy of two replicas, beside a model of one variable that trains on one device."""
+    alone = strategy(), variable(1), ModelCalled(OTHER, 8, 1, (1,)), updated()
+    notes = diagnose(Runs([run(*alone, *events, **fields)])).notes
+    return [str(each) for each in notes if "distributes no variable" in str(each)]
+
+
+def test_a_strategy_that_distributes_nothing_is_noted():
+    (note,) = unused(BatchTaken(LINE, (8,)), written(replicas=0))
+    assert note.startswith("the MirroredStrategy of line 7 distributes no variable and no batch")
+
+
+@pytest.mark.parametrize(
+    "events, fields",
+    [
+        ([ReplicaCountRead(OTHER)], {}),
+        ([ClusterStrategyRequested(LINE, "parameter_server")], {}),
+        ([VariableSharedCentrally(1)], {}),
+        ([variable(2, copies=2)], {}),
+        ([ModelCalled(OTHER, 4, 2, (1,))], {}),
+        ([BatchTaken(LINE, (4, 4))], {}),
+        ([DatasetFromFunction(LINE)], {}),
+        ([written()], {}),
+        ([StepsCounted(8, 8, 0, 0, (), 0, None, (), None)], {}),
+        ([KerasDistributionSet(LINE, "DataParallel", 2)], {}),
+        ([], {"outcome": Outcome.RAISED}),
+        ([], {"role": Role.RESTARTED}),
+    ],
+    ids=[
+        "asked for its replicas", "servers", "central storage", "another model in the scope", "an inference on all devices",
+        "distributed batches", "batches of a function", "replicas write", "eager steps", "a distribution of Keras",
+        "raised", "started again",
+    ],
+)  # fmt: skip
+def test_a_strategy_that_may_be_used(events, fields):
+    assert unused(*events, **fields) == []
+
+
+def test_a_strategy_of_a_program_that_trains_nothing():
+    assert diagnose(Runs([run(strategy(), variable(1))])).notes == []
+    alone = strategy(1), variable(1), updated()
+    assert diagnose(Runs([run(*alone, devices=1)])).notes == []

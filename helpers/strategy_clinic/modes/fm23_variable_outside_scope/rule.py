@@ -13,10 +13,23 @@ from ...examiner.blame import (
     nodes_under,
     statement_at,
 )
-from ...examiner.findings import Finding
-from ...examiner.recording import Recording
-from ...examiner.rule import line_of, observed, rule
-from ...observer.events import Frame, Loaded
+from ...examiner.findings import Finding, Note, Text
+from ...examiner.recording import Recording, Role
+from ...examiner.rule import Steps, line_of, observed, rule
+from ...observer.events import (
+    BatchTaken,
+    ClusterStrategyRequested,
+    DatasetFromFunction,
+    Frame,
+    InputShared,
+    KerasDistributionSet,
+    Loaded,
+    ModelCalled,
+    ReplicaCountRead,
+    StepsCounted,
+    StrategyMade,
+    VariableWritten,
+)
 
 OF_PART = {*SUMS, "count_nonzero", "shape", "size"}  # over the part of a replica
 
@@ -52,6 +65,35 @@ def optimizer_outside_scope(recording: Recording) -> Iterator[Finding]:
             f"each of {recording.replicas} replicas has its own copy of the weights that it trains at ",
             line_of(update.location, "a step"),
         )
+
+
+@rule("fm23")
+def strategy_unused(run: Recording) -> Steps:
+    """Notes a strategy of several replicas that distributes nothing, while the program trains on one device."""
+    made = [each for each in run.of(StrategyMade) if each.replicas > 1]
+    is_known = run.role is Role.WATCHED and run.finished and not run.of(ClusterStrategyRequested)
+    if is_known and made and run.trained and not has_replicas(run):
+        yield Note(
+            Text(
+                f"the {made[0].name} of ",
+                line_of(made[0].location, "the program"),
+                " distributes no variable and no batch: the program trains on one device; to use all, make model and "
+                "optimizer in `strategy.scope()`",
+            )
+        )
+
+
+def has_replicas(run: Recording) -> bool:
+    """Tells whether the program knows of several replicas, or has something on each of them, whatever it is for."""
+    if any(map(run.of, (ReplicaCountRead, DatasetFromFunction, InputShared, KerasDistributionSet))):
+        return True
+    return (
+        any(map(run.is_distributed, run.variables))
+        or any(len(each.sizes) > 1 for each in run.of(BatchTaken))
+        or any(each.replicas > 1 for each in run.of(ModelCalled))
+        or any(each.replicas > 1 for each in run.of(VariableWritten))
+        or any(each.eager_runs for each in run.of(StepsCounted))
+    )
 
 
 def adds_part(frame: Frame) -> bool:
