@@ -146,8 +146,8 @@ def fails_without(suspects: Sequence[Suspect], divergence: Divergence) -> Answer
     change = Replace(parts_of(suspects))
     for run in (divergence.one, divergence.other):
         changed = yield FollowUp(run, change, suspect.words)
-        if changed is None or not changed.finished:
-            return changed is not None
+        if changed is None or not is_whole(changed, divergence):
+            return changed is not None and not changed.finished
     return False
 
 
