@@ -33,7 +33,9 @@ def loads_of(
     return [e for e in run.of(Loaded, after=after, until=until) if wanted & {*e.variables}]
 
 
-def updates_of(run: Recording, numbers: Iterable[int], *, after: Event) -> list[GradientsApplied]:
+def updates_of(
+    run: Recording, numbers: Iterable[int], *, after: Event | None = None
+) -> list[GradientsApplied]:
     """Returns the updates that train some of these variables."""
     wanted = {*numbers}
     return [e for e in run.of(GradientsApplied, after=after) if wanted & {*e.optimizer.trains}]
