@@ -13,6 +13,7 @@ from recorded import (
     saved,
     stack,
     updated,
+    values,
     variable,
     written,
 )
@@ -34,6 +35,7 @@ from strategy_clinic.observer.events import (
     OutdatedCopyUsed,
     Owner,
     SavedAgain,
+    StepEnded,
     WeightsCopied,
 )
 
@@ -442,3 +444,63 @@ def test_a_part_that_a_loop_uses_again_after_the_update(tmp_path):
 )
 def test_a_part_that_may_have_variables_of_its_own(events):
     assert "fm14" not in [mode for mode, _ in modes(run(*events))]
+
+
+# A copy of the weights that a model had before a load
+
+STEPS = """\
+while more:
+    target(x)
+    update(model)
+target.set_weights(model.get_weights())
+"""
+
+
+@pytest.fixture
+def synchronised(tmp_path):
+    """Events: a copy, a load of its source, a call of the copy and an update in a loop, and the copy once more."""
+    path = tmp_path / "train.py"
+    path.write_text(STEPS)
+    call = CopyCalled(stack(path, 2), (3, 4))
+    update = updated(location=stack(path, 3), trains=(1, 2))
+    again = replace(COPIED, location=stack(path, 4), equal=False)
+    return [COPIED, loaded(variables=(1, 2)), call, update, again]
+
+
+def test_a_copy_that_is_made_before_a_load(synchronised):
+    (finding,) = [each for each in found(run(*synchronised)) if each.mode == "fm14"]
+    assert finding.line == 7
+    assert "line 7 loads the model, and line 2 uses the copy" in str(finding.proof)
+
+
+def test_a_copy_that_may_keep_the_weights_from_before_a_load(synchronised):
+    copied, load, call, update, again = synchronised
+    outside = replace(call, location=again.location)
+    for events in (
+        [load, copied, call, update, again],
+        [copied, load, again, call, update],
+        [copied, load, call, update],
+        [copied, load, call, update, written(number=3)],
+        [written(number=1, writer=Owner.LAYER), *synchronised],
+        [LEARNT, *synchronised],
+        [replace(copied, equal=False), load, call, update, again],
+        [copied, load, replace(load, variables=(3, 4)), call, update, again],
+        [copied, load, written(number=3, writer=Owner.LAYER), call, update, again],
+        [copied, replace(load, variables=(1, 2, 3, 4)), call, update, again],
+        [copied, load, outside, update, again],
+        [*synchronised, updated(trains=(3, 4))],
+        [copied, call, update, again],
+    ):
+        assert "fm14" not in [mode for mode, _ in modes(run(*events))]
+
+
+def test_a_copy_beside_a_load_that_changes_nothing(synchronised):
+    """The file was saved before the first step."""
+    step = StepEnded(1, values({1: [2.0]}), values({1: [1.0]}), (), ())
+    events = variable(1), *synchronised, step
+    for began in ({1: [1.0]}, {1: [0.5]}):
+        whole = run(*events[:-1], replace(step, initial_values=values(began)))
+        restart = run(
+            *events, role=Role.RESTARTED, moment=Moment.BETWEEN, before=run(), whole=whole
+        )
+        assert ("fm14" in [mode for mode, _ in modes(restart)]) == (began != {1: [1.0]})

@@ -19,6 +19,7 @@ from ...examiner.blame import (
 from ...examiner.findings import Finding, Location, Note, Text
 from ...examiner.history import loads_of, updates_of
 from ...examiner.recording import Recording
+from ...examiner.restarts import begins_as_made
 from ...examiner.rule import Steps, line_of, observed, rule
 from ...observer.events import (
     CalledAlike,
@@ -28,6 +29,7 @@ from ...observer.events import (
     CopiedToItself,
     CopyCalled,
     CopyMoved,
+    Event,
     Frame,
     GradientComputed,
     GradientsApplied,
@@ -337,6 +339,64 @@ def is_changed_since(recording: Recording, used: ModelUsed, load: Loaded) -> boo
     return bool(writes & {*used.trainable}) or loads_of(recording, used.trainable, after=load) != [
         load
     ]
+
+
+@rule("fm14", after_end=True)
+def copied_before_load(recording: Recording) -> Iterator[Finding]:
+    """Checks whether training uses a copy of a model's first weights after a file has filled the model, and until the next copy.
+
+    One that moves towards its source has values of its own to save. One that keeps old weights on purpose, as a teacher does, is
+    made once, or of a model that has learnt.
+    """
+    is_as_made = recording.whole is not None and begins_as_made(recording, recording.whole)
+    for copied in () if is_as_made else recording.of(WeightsCopied):
+        filled = {each.number for each in recording.of(VariableWritten, until=copied)}
+        is_first = (
+            copied.equal and not {*copied.source} & filled and not has_learnt(recording, copied)
+        )
+        if not is_first or not copied.location or updates_of(recording, copied.target):
+            continue
+        for load in loads_of(recording, copied.source, after=copied)[:1]:
+            for call, update in calls_in_training(recording, copied, load):
+                again = [
+                    each.location
+                    for each in recording.of(WeightsCopied, after=call)
+                    if (each.source, each.target) == (copied.source, copied.target)
+                ]
+                if again and not is_changed(recording, copied.target, load, call):
+                    finding = observed(
+                        "fm14",
+                        recording,
+                        from_parting(copied.location, again),
+                        "the copy gets the weights that the model was made with, and not those that are loaded after that",
+                        line_of(load.location, "a later line"),
+                        " loads the model, and ",
+                        line_of(call.location, "a later line"),
+                        " uses the copy in the training at ",
+                        line_of(update.location, "a later line"),
+                        " before it gets the weights of the model again",
+                    )
+                    yield replace(finding, fix="copy the weights after the load")
+                    break
+
+
+def calls_in_training(
+    recording: Recording, copied: WeightsCopied, load: Loaded
+) -> Iterator[tuple[CopyCalled, GradientsApplied]]:
+    """Yields the calls of a copy after a load of its source that a loop repeats, each with an update of the source there."""
+    for call in recording.of(CopyCalled, after=load):
+        for update in updates_of(recording, copied.source, after=load)[:1]:
+            is_copy = {*call.target} == {*copied.target}
+            if is_copy and is_in_loop(call.location, update.location):
+                yield call, update
+
+
+def is_changed(recording: Recording, numbers: tuple[int, ...], after: Event, until: Event) -> bool:
+    """Tells whether something gives one of these variables another value in between."""
+    between = {"after": after, "until": until}
+    writes = {each.number for each in recording.of(VariableWritten, **between)}
+    copies = {n for each in recording.of(WeightsCopied, **between) for n in each.target}
+    return bool((writes | copies) & {*numbers} or loads_of(recording, numbers, **between))
 
 
 @rule("fm14")
