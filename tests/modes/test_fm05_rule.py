@@ -446,8 +446,8 @@ while more:
 """
 
 
-def with_mean(tmp_path, begun, kind=SUM, same=None):
-    """What is made of a restart that begins a mean again; `begun` is what differs if it begins with another value."""
+def with_mean(tmp_path, begun, kind=SUM, same=None, restarts=1):
+    """What is made of restarts that begin a mean again; `begun` is what differs if one begins with another value."""
     path = tmp_path / "train.py"
     path.write_text(PRINTS)
 
@@ -477,7 +477,7 @@ def with_mean(tmp_path, begun, kind=SUM, same=None):
     fields["before"] = run(*made, save, outcome=Outcome.KILLED)
     other = run(*usual[:2], before, later, devices=1, role=Role.COMPARED)
     answers = answering(BeginWith=again(**begun), same=again(**(same or {})))
-    diagnosis = diagnose(Runs([again(), other]), answers)
+    diagnosis = diagnose(Runs([*(again() for _ in range(restarts)), other]), answers)
     told = [(each.mode, each.line) for each in diagnosis.findings]
     notes = [str(each) for each in diagnosis.notes if "of this metric" in str(each)]
     return told, notes, answers.asked, diagnosis
@@ -499,6 +499,11 @@ def test_a_metric_that_begins_again_and_is_only_printed(tmp_path, begun):
     assert note.startswith(
         "mean (line 1): the value of this metric begins again after a restart, and"
     )
+
+
+def test_one_restart_tells_about_a_metric(tmp_path):
+    _, notes, asked, _ = with_mean(tmp_path, {}, restarts=3)
+    assert len(notes) == len(asked) == 1
 
 
 @pytest.mark.parametrize(

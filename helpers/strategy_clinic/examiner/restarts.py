@@ -216,12 +216,15 @@ def lost(mode: str, holder: Holder) -> Rule:
 
     def check(runs: Runs) -> Steps:
         others = [each for each in runs.recordings if each.role is Role.COMPARED]
+        asked: set[Key] = set()  # the metrics about which one restart has told
         for run, whole in resumed(runs.recordings):
             for loss in FOUND_BY[holder](run, whole, others):
-                if loss.holder is holder and loss.metrics:
-                    yield from finding_of_metrics(run, loss.metrics, mode)
-                elif loss.holder is holder:
+                metrics = {each.held for each in loss.metrics}
+                if loss.holder is holder and not metrics:
                     yield finding_of_loss(run, loss, mode)
+                elif loss.holder is holder and not metrics <= asked:
+                    yield from finding_of_metrics(run, loss.metrics, mode)
+                    asked |= metrics
 
     return Rule(mode, check, explains_divergence=False, last=True)
 
