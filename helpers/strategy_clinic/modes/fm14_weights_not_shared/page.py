@@ -79,6 +79,10 @@ print(pasted(checks.assert_shared))
 # Two variables are two entries in `trainable_variables`, with two gradients. Each gradient is right for its own part of the
 # model, so TensorFlow has nothing to report. `model.summary()` shows the difference: it counts twice as many parameters.
 #
+# Files separate what was shared. A generator, and the model of generator and discriminator, that are loaded from two files have
+# two sets of weights, and `fit` of the model trains one: load the parts, and make the whole model of them. A copy keeps the values
+# that it was given: a target network that is copied before `load_weights` begins with random ones. Copy it after the load.
+#
 # The picture trains the model with six ways to get the second encoder. See [shared
 # layers](https://www.tensorflow.org/guide/keras/functional_api#shared_layers) in TensorFlow's guide.
 
