@@ -29,7 +29,7 @@ from ..observer.events import (
     StepEnded,
     VariableMade,
 )
-from .blame import called_name, name_of, nodes_of_file, nodes_under
+from .blame import Assignment, called_name, name_of, nodes_of_file, nodes_under, targets_in
 from .history import steps_at_end
 from .printed import is_comparable
 from .recording import Recording
@@ -43,7 +43,6 @@ GENERATORS = {"default_rng", "Generator", "RandomState", "Random"}
 FLAGS = {"True", "False", "None"}
 LIST = re.compile(r"\d+: ")
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)")
-Assigning = ast.Assign | ast.AnnAssign | ast.AugAssign
 Key = tuple[str, str, str]  # of a value: the file, the class or function, and the name
 State = dict[Key, str]
 States = list[tuple[int, State]]  # by the updates that optimizers had made
@@ -320,7 +319,7 @@ def follows_from_itself(held: Key) -> bool:
     What is written into an array is of one step if another assignment fills all of it, as with the examples of a batch.
     """
     name, given = plain(held)[2], assignments_of(held)
-    parts = [part for each in given for part in targets_in(each) if isinstance(part, ast.Subscript)]
+    parts = [part for each in given for part in parts_in(each) if isinstance(part, ast.Subscript)]
     is_kept = bool(parts) and not any(map(is_whole, parts))
     return is_kept or any(
         isinstance(each, ast.AugAssign) or name in map(name_of, nodes_under(each.value))
@@ -526,10 +525,10 @@ def counts_in_loop(held: Key) -> bool:
     return any(name_of(part) == name for target in loops for part in ast.walk(target))
 
 
-def assignments_of(held: Key) -> list[Assigning]:
+def assignments_of(held: Key) -> list[Assignment]:
     """Returns what gives a name of a class, a function or a module its value; an attribute may get it elsewhere, too."""
     own, name = nodes_of_holder(held), plain(held)[2]
-    given = [each for each in nodes_of_file(held[0], Assigning) if name in named(each)]
+    given = [each for each in nodes_of_file(held[0], Assignment) if name in named(each)]
     of_objects = [*filter(is_of_object, given)]
     if own.isdisjoint(of_objects):
         return [each for each in given if each in own]
@@ -551,18 +550,17 @@ def nodes_in(nodes: tuple[ast.AST, ...], holder: str) -> Set[ast.AST]:
     return {inner for each in found for inner in nodes_under(each)}
 
 
-def is_of_object(assignment: Assigning) -> bool:
-    return any(isinstance(part, ast.Attribute) for part in targets_in(assignment))
+def is_of_object(assignment: Assignment) -> bool:
+    return any(isinstance(part, ast.Attribute) for part in parts_in(assignment))
 
 
-def named(assignment: Assigning) -> list[str]:
+def named(assignment: Assignment) -> list[str]:
     """Returns the names and attributes that get a value."""
-    return [name_of(part) for part in targets_in(assignment)]
+    return [name_of(part) for part in parts_in(assignment)]
 
 
-def targets_in(assignment: Assigning) -> list[ast.AST]:
-    targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
-    return [part for target in targets for part in ast.walk(target)]
+def parts_in(assignment: Assignment) -> list[ast.AST]:
+    return [part for target in targets_in(assignment) for part in ast.walk(target)]
 
 
 def is_best_value(lost: Lost) -> bool:

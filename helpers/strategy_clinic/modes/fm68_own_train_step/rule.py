@@ -67,7 +67,7 @@ def scaled_reports(runs: Runs, *, is_part: bool) -> Iterator[Finding]:
     factor = few / many if is_part else many / few
     told: set[str] = set()  # a step says one thing of all losses that it reports
     for name in reversed(one):
-        step = STEPS["val_loss" if name.startswith("val_") else "loss"]
+        step = step_of(name)
         line = line_in_step(pair[1], name, [step])
         if name.endswith("loss"):
             line = line or line_of_report(pair[1], step)
@@ -85,7 +85,7 @@ def never_updated(recording: Recording) -> Iterator[Finding]:
     """Checks for a number that is 0.0 in each report, though a step returns it: that of a metric which has the same name."""
     names = {each.name for report in recording.of(MetricsReported) for each in report.metrics}
     for name in sorted(names) if recording.finished and recording.of(StepEnded) else ():
-        step = STEPS["val_loss" if name.startswith("val_") else "loss"]
+        step = step_of(name)
         values = values_in_fit(recording, name)
         line = returned_in_step(recording, name, [step])
         if line and values and not any(values) and is_left_as_made(recording, name, step):
@@ -130,6 +130,11 @@ def updated_with_targets(recording: Recording) -> Iterator[Finding]:
             found = observed(MODE, recording, written.location, message, proof)
             yield replace(found, fix=ONE_BY_ONE)
             return
+
+
+def step_of(name: str) -> str:
+    """Returns the step that reports a metric under this name in `fit`."""
+    return STEPS["val_loss" if name.startswith("val_") else "loss"]
 
 
 def parts_of_batch(frame: Frame) -> set[str]:
