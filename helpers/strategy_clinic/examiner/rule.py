@@ -248,11 +248,14 @@ def observed(
     location: Stack,
     message: str | Text,
     *proof: str | Location,
+    fix: str = "",
+    by_framework: bool = False,
 ) -> Finding:
-    """Returns a finding that one recording shows."""
+    """Returns a finding that one recording shows; its mode has the fix if none is given."""
     words = message if isinstance(message, Text) else Text(message)
     proved = Text(f"observed {place_in_words(recording)}: ", *proof)
-    return Finding(mode, Location(location), Evidence.OBSERVED, words, proved, (recording.devices,))
+    where, devices = Location(location), (recording.devices,)
+    return Finding(mode, where, Evidence.OBSERVED, words, proved, devices, fix, by_framework)
 
 
 def place_in_words(recording: Recording) -> str:
@@ -268,10 +271,14 @@ def compared(
     location: Stack,
     message: str,
     proof: str = "",
+    *,
+    fix: str = "",
+    by_framework: bool = False,
 ) -> Finding:
     """Returns a finding that runs on two numbers of devices show side by side."""
-    proved = Text(proof or "compared {} and {} devices".format(*devices))
-    return Finding(mode, Location(location), Evidence.COMPARED, Text(message), proved, devices)
+    words, proved = Text(message), Text(proof or "compared {} and {} devices".format(*devices))
+    where, evidence = Location(location), Evidence.COMPARED
+    return Finding(mode, where, evidence, words, proved, devices, fix, by_framework)
 
 
 def line_of(location: Stack, otherwise: str) -> str | Location:

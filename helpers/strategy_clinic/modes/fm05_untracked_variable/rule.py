@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from pathlib import PurePath
 
 from ...examiner.after_restart import Key, kept_values, named
@@ -201,14 +200,14 @@ def nothing_trained(recording: Recording) -> Iterator[Finding]:
 def attribute_replaced(recording: Recording) -> Iterator[Finding]:
     for old in recording.of(OldValueSaved):
         if old.location:
-            finding = observed(
+            yield observed(
                 "fm05",
                 recording,
                 old.location,
                 f"the checkpoint's {old.name} was a variable, and is set to a number that no checkpoint holds",
                 f"{old.path} has the variable's {old.saved:g} and not {old.now:g}",
+                fix=f"write to the variable with `{old.name}.assign`",
             )
-            yield replace(finding, fix=f"write to the variable with `{old.name}.assign`")
 
 
 @rule("fm05", explains_divergence=False)
@@ -342,7 +341,7 @@ def numbered_by_hashes(run: Recording) -> Steps:
     if line:
         message = "it depends on the hashes of strings, which differ in each process: what is loaded answers otherwise there"
         proof = "with other hashes, the same file and the same inputs give other answers"
-        yield replace(observed("fm05", run, line, message, proof), fix=NUMBERED)
+        yield observed("fm05", run, line, message, proof, fix=NUMBERED)
 
 
 @rule_of_runs("fm05", explains_divergence=False)

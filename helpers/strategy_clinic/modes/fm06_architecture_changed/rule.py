@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...examiner.blame import (
     LOOPS_OF_KERAS,
@@ -62,8 +61,9 @@ def filled_in_part(recording: Recording) -> Iterator[Finding]:
                 if is_lacking
                 else "the file has other shapes for them"
             )
-            found = observed("fm06", recording, load.location, message, f"{first} is one; {reason}")
-            yield replace(found, fix=BY_ORDER) if load.skipped and not load.filled else found
+            proof = f"{first} is one; {reason}"
+            fix = BY_ORDER if load.skipped and not load.filled else ""
+            yield observed("fm06", recording, load.location, message, proof, fix=fix)
 
 
 def is_misplaced(recording: Recording, load: VariablesKept) -> bool:

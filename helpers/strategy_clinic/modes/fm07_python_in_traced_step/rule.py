@@ -4,7 +4,6 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -51,7 +50,8 @@ def value_frozen(recording: Recording) -> Iterator[Finding]:
             f"{frozen.name} was {frozen.traced} when this was traced, and stays so in the graph"
         )
         proof = f"the program has set it to {frozen.now} since, and the same graph ran again"
-        yield in_variable(observed("fm07", recording, frozen.location, message, proof), frozen.name)
+        fix = in_variable(frozen.location, frozen.name)
+        yield observed("fm07", recording, frozen.location, message, proof, fix=fix)
 
 
 @rule("fm07")
@@ -59,19 +59,16 @@ def counter_frozen(recording: Recording) -> Iterator[Finding]:
     for frozen in recording.of(CounterFrozen):
         message = f"{frozen.function} counts {frozen.name} only while it is traced"
         proof = f"it is still {frozen.now} after more calls of the same graph"
-        yield in_variable(observed("fm07", recording, frozen.location, message, proof), frozen.name)
+        fix = in_variable(frozen.location, frozen.name)
+        yield observed("fm07", recording, frozen.location, message, proof, fix=fix)
 
 
-def in_variable(finding: Finding, name: str) -> Finding:
-    decides = is_asked_for(finding.location.frames, name.rpartition(".")[2])
-    return replace(finding, fix=IN_VARIABLE + BRANCH if decides else IN_VARIABLE)
-
-
-def is_asked_for(stack: Stack, name: str) -> bool:
-    """Tells whether an `if` asks for this name in the function of the line."""
+def in_variable(stack: Stack, name: str) -> str:
+    """Returns the fix for a value, by whether an `if` asks for it in the function of the line."""
     nodes = nodes_under(function_at(stack[0])) if stack else ()
     tests = [node.test for node in nodes if isinstance(node, ast.If | ast.IfExp | ast.While)]
-    return any(name in map(name_of, ast.walk(test)) for test in tests)
+    asked = [name_of(part) for test in tests for part in ast.walk(test)]
+    return IN_VARIABLE + BRANCH if name.rpartition(".")[2] in asked else IN_VARIABLE
 
 
 @rule("fm07")
@@ -79,7 +76,7 @@ def random_number_frozen(recording: Recording) -> Iterator[Finding]:
     for frozen in recording.of(RandomNumberFrozen):
         message = f"{frozen.name} is called once, while {frozen.function} is traced: it gives one value for ever"
         proof = "the generator moved on in the trace, and the graph is used more than once"
-        yield replace(observed("fm07", recording, frozen.location, message, proof), fix=DRAWN)
+        yield observed("fm07", recording, frozen.location, message, proof, fix=DRAWN)
 
 
 @rule("fm07")
@@ -93,7 +90,7 @@ def rate_of_each_replica(recording: Recording) -> Iterator[Finding]:
         )
         name = recording.name_of(first.number)
         proof = f"the copies of {name} are {first.distance:.2g} of their size apart {when}"
-        yield replace(observed("fm07", recording, changed_at, message, proof), fix=FROM_STEP)
+        yield observed("fm07", recording, changed_at, message, proof, fix=FROM_STEP)
 
 
 @reclassify("fm01", "fm07")

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...examiner.blame import from_maker
 from ...examiner.findings import Finding
@@ -55,15 +54,15 @@ def slots_of_the_training_before(recording: Recording) -> Iterator[Finding]:
         states = trained_on(recording, load) if load.path == save.path and save.location else []
         if states:
             slot = recording.name_of(states[0].variables[COUNT_AND_RATE])
-            finding = observed(
+            yield observed(
                 "fm09",
                 recording,
                 save.made_at or save.location,
                 "the weights of the start are loaded again, and the optimizer keeps what it has learnt since then",
                 line_of(load.location, "a later line"),
                 f" loads them after updates by {states[0].kind}, whose {slot} stays, and it makes more updates",
+                fix=ANEW,
             )
-            yield replace(finding, fix=ANEW)
             return
 
 

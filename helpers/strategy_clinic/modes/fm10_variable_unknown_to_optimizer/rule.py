@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from ...examiner import blame
 from ...examiner.findings import Finding
@@ -50,8 +49,8 @@ def left_out(recording: Recording) -> Iterator[Finding]:
             message = (
                 f"`fit` does not train {what}, which became trainable after the model was compiled"
             )
-        found = observed("fm10", recording, line, message, proof)
-        yield replace(found, fix=fix, by_framework=left.is_ignored)
+        keras = left.is_ignored
+        yield observed("fm10", recording, line, message, proof, fix=fix, by_framework=keras)
 
 
 @blames("fm10")

@@ -4,7 +4,6 @@ import ast
 import itertools
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...examiner.blame import (
     UPDATES,
@@ -121,7 +120,7 @@ def clone_without_weights(recording: Recording) -> Iterator[Finding]:
     for clone in random_clones(recording):
         for kept, fix, proof in (*used_in_training(recording, clone), *moved(recording, clone)):
             message = f"{clone.function} copies no weights: {kept}"
-            yield replace(observed("fm14", recording, clone.location, message, *proof), fix=fix)
+            yield observed("fm14", recording, clone.location, message, *proof, fix=fix)
             break
 
 
@@ -186,15 +185,15 @@ def clone_in_place_of_its_source(recording: Recording) -> Iterator[Finding]:
         ]
         if is_mistaken and clone.location and updates and not called:
             first = next(each for each in computed if {*meant} & {*each.disconnected})
-            finding = observed(
+            yield observed(
                 "fm14",
                 recording,
                 first.location or clone.location,
                 f"{len(meant)} of the variables given here are those of a copy, and the loss is computed from the original",
                 line_of(clone.location, clone.function),
                 " makes the copy, which nothing calls; their gradients are None, and those of the original are not asked for",
+                fix="give the variables of the model that the step calls",
             )
-            yield replace(finding, fix="give the variables of the model that the step calls")
 
 
 def is_changed_by_program(recording: Recording, clone: WeightsCopied) -> bool:
@@ -210,16 +209,13 @@ def one_object_under_two_names(recording: Recording) -> Iterator[Finding]:
         names = copied_names(frame)
         if names:
             target, source = names
-            finding = observed(
+            yield observed(
                 "fm14",
                 recording,
                 (line_that_shares(frame, target, source), *copied.location[1:]),
                 f"`{target}` and `{source}` are one model, so the copy never has other weights than its source",
                 line_of(copied.location, "a later line"),
                 " copies the weights of one to the other, and changes nothing",
-            )
-            yield replace(
-                finding,
                 fix=f"make `{target}` a model of its own, as by `tf.keras.models.clone_model`",
             )
 
@@ -261,7 +257,7 @@ def parted_by_loads(recording: Recording) -> Iterator[Finding]:
                 is_part = is_within(used, part_load) and used.location[:1] in lines
                 update = trains_other(recording, used, whole_load) if is_part else None
                 if update and not is_changed_since(recording, used, part_load):
-                    finding = observed(
+                    yield observed(
                         "fm14",
                         recording,
                         whole_load.location,
@@ -271,9 +267,8 @@ def parted_by_loads(recording: Recording) -> Iterator[Finding]:
                         f" trains those of {whole_load.path}, and ",
                         line_of(used.location, "a later line"),
                         f" uses those of {part_load.path}, which nothing trains",
+                        fix="load the parts and make the whole model of them, or take the part from the loaded model",
                     )
-                    fix = "load the parts and make the whole model of them, or take the part from the loaded model"
-                    yield replace(finding, fix=fix)
                     break
 
 
@@ -364,7 +359,7 @@ def copied_before_load(recording: Recording) -> Iterator[Finding]:
                     if (each.source, each.target) == (copied.source, copied.target)
                 ]
                 if again and not is_changed(recording, copied.target, load, call):
-                    finding = observed(
+                    yield observed(
                         "fm14",
                         recording,
                         from_parting(copied.location, again),
@@ -375,8 +370,8 @@ def copied_before_load(recording: Recording) -> Iterator[Finding]:
                         " uses the copy in the training at ",
                         line_of(update.location, "a later line"),
                         " before it gets the weights of the model again",
+                        fix="copy the weights after the load",
                     )
-                    yield replace(finding, fix="copy the weights after the load")
                     break
 
 
@@ -414,15 +409,15 @@ def random_model_used(recording: Recording) -> Iterator[Finding]:
         made_at = [each.made_at for each in others[:1] if each.made_at != used.made_at]
         is_apart = bool(used.made_at and made_at)
         if is_apart and is_random and not uses_any(recording, alike):
-            finding = observed(
+            yield observed(
                 "fm14",
                 recording,
                 from_parting(used.made_at, made_at),
                 "this model keeps the random weights that it was made with: nothing trains, loads or copies them",
                 line_of(used.location, "a later line"),
                 " uses it, while another model of the same shapes was trained and is not used",
+                fix="give it the weights of the model that was trained",
             )
-            yield replace(finding, fix="give it the weights of the model that was trained")
             return
 
 

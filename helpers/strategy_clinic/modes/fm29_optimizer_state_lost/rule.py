@@ -3,7 +3,6 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...examiner.after_restart import named
 from ...examiner.blame import (
@@ -94,7 +93,7 @@ def optimizer_lost(recording: Recording) -> Steps:
             proof = first_update(alike[-1].kind, new.steps)
             is_checkpoint = load.function in ("restore", "read")
             fix = IN_CHECKPOINT if is_checkpoint else IN_FILE
-            yield replace(observed("fm29", recording, blamed, message, proof), fix=fix)
+            yield observed("fm29", recording, blamed, message, proof, fix=fix)
 
 
 @rule("fm29", after_end=True)
@@ -123,7 +122,7 @@ def optimizer_replaced(recording: Recording) -> Steps:
         )
         proof = f"{first_update(old.kind)}, with the same loss and variables"
         location = from_owner(replaced.location, "compile")
-        yield replace(observed("fm29", recording, location, message, proof), fix=NOT_AGAIN)
+        yield observed("fm29", recording, location, message, proof, fix=NOT_AGAIN)
 
 
 @rule("fm29", explains_divergence=False, after_end=True)

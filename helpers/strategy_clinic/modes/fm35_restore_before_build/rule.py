@@ -1,7 +1,6 @@
 """Checks fm35: what was made after a restore did not get the values that the file has for it."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...examiner.blame import from_maker
 from ...examiner.findings import Finding
@@ -53,8 +52,7 @@ def restored_into_nothing(recording: Recording) -> Iterator[Finding]:
         if empty and not {Owner.LAYER, Owner.USER} & made:
             message = f"{empty[0].name} has no variables: nothing is restored, and nothing is said"
             proof = "it has none at ", line_of(empty[0].location, "the end")
-            finding = observed("fm35", recording, restored.location, message, *proof)
-            yield replace(finding, fix=SAME_MODEL)
+            yield observed("fm35", recording, restored.location, message, *proof, fix=SAME_MODEL)
             return
 
 
@@ -74,8 +72,7 @@ def loaded_unbuilt(recording: Recording) -> Iterator[Finding]:
                 f"{recording.name_of(min(weights))}, one of {len(weights)}, is made at ",
                 line_of(made_at, "a later line"),
             )
-            finding = observed("fm35", recording, load.location, message, *proof)
-            yield replace(finding, fix=BUILD_LAYERS)
+            yield observed("fm35", recording, load.location, message, *proof, fix=BUILD_LAYERS)
             return
 
 

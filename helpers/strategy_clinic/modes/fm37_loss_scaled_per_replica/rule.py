@@ -420,7 +420,7 @@ def found(
     proof = str(seen[0]) if seen else "compared {} and {} devices, in ".format(*counts) + step
     by_keras = any("fit" in blame.called_at(frame) for frame in location[:1])
     fix = fix or (FOR_EACH_EXAMPLE if by_keras else "")
-    return replace(compared("fm37", counts, location, message, proof), fix=fix)
+    return compared("fm37", counts, location, message, proof, fix=fix)
 
 
 def is_repeated(shows: Callable[..., object], pair: Pair, *against: Any) -> Answers[bool]:

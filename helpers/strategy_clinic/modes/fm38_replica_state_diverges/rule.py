@@ -4,7 +4,6 @@ import ast
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from ...examiner.blame import called_at, from_choice, from_partial, from_parting, nodes_of_file
 from ...examiner.copies import fitted_only, last_difference, state_of_schedule
@@ -83,8 +82,8 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
         for first in [each for each in diverged if each.number in fitted][:1]:
             name = recording.name_of(first.number)
             proof = f"the copies of {name} are {first.distance:.2g} of their size apart {when}"
-            finding = observed("fm38", recording, (), COUNTED_APART, proof)
-            yield replace(finding, fix=KNOWN_LENGTH, by_framework=True)
+            words = COUNTED_APART, proof
+            yield observed("fm38", recording, (), *words, fix=KNOWN_LENGTH, by_framework=True)
         diverged = [each for each in diverged if each.number not in fitted]
     for first in diverged[:1]:
         made = recording.variables[first.number]
@@ -96,9 +95,8 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
             assigned = assigned_at(recording, made)
             location = from_parting(located(made, first), agreeing(recording, made, diverged))
             location = assigned or from_partial(from_choice(location))
-            finding = observed("fm38", recording, location, message, proof)
-            by_optimizer = FITTED if first.number in fitted else ""
-            yield replace(finding, fix=ASSIGNED if assigned else by_optimizer)
+            fix = ASSIGNED if assigned else FITTED if first.number in fitted else ""
+            yield observed("fm38", recording, location, message, proof, fix=fix)
 
 
 @rule("fm38")

@@ -1,7 +1,6 @@
 """Checks fm39: a mean of shares is printed. Blames the line that gives a value of all replicas to what takes one value."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ...examiner.blame import (
     assigned_value,
@@ -42,7 +41,7 @@ def share_is_printed(runs: Runs) -> Steps:
         return
     if is_of_one_replica(location):
         message = f"{difference}: it is the value of one replica"
-        yield replace(compared("fm39", difference.counts, location, message), fix=REDUCE)
+        yield compared("fm39", difference.counts, location, message, fix=REDUCE)
     elif difference.is_by_replicas and difference.is_loss and difference.factor < 1:
         message = f"{difference}: each replica returns a share of the loss, which is the sum of these and not their mean"
         yield compared("fm39", difference.counts, location, message)

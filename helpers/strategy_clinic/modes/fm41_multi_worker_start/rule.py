@@ -1,7 +1,6 @@
 """Checks fm41: TF_CONFIG is set after the strategy was made, which so has one worker."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
@@ -16,5 +15,5 @@ def described_too_late(run: Recording) -> Iterator[Finding]:
     for request in run.of(ClusterStrategyRequested)[-1:]:
         for described in [] if request.config else run.of(ClusterDescribed, after=request)[:1]:
             made_at = line_of(request.location, "a line"), " makes the strategy, without TF_CONFIG"
-            finding = observed("fm41", run, described.location, MESSAGE, *made_at)
-            yield replace(finding, fix="set TF_CONFIG before the strategy is made")
+            fix = "set TF_CONFIG before the strategy is made"
+            yield observed("fm41", run, described.location, MESSAGE, *made_at, fix=fix)

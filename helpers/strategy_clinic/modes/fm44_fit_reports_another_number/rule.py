@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection
-from dataclasses import replace
 
 from ...examiner.blame import (
     function_defined,
@@ -79,8 +78,7 @@ def printed_differently(runs: Runs) -> Steps:
         return
     location = source_of(difference)
     if location and not (yield from whole_batch_counted(runs, difference)):
-        finding = compared("fm44", difference.counts, location, str(difference))
-        yield replace(finding, fix=FIX)
+        yield compared("fm44", difference.counts, location, str(difference), fix=FIX)
 
 
 def is_stable(

@@ -74,9 +74,8 @@ def empty_part(runs: Runs) -> Steps:
                 if of_keras
                 else "the program divides by the number of its examples"
             )
-            devices = one.devices, other.devices
-            found = compared("fm52", devices, batch_line(other), message)
-            yield replace(found, by_framework=of_keras)
+            devices, line = (one.devices, other.devices), batch_line(other)
+            yield compared("fm52", devices, line, message, by_framework=of_keras)
             return
 
 
@@ -88,8 +87,7 @@ def nothing_to_average(runs: Runs) -> Steps:
         if full is not None and full.finished and reports_numbers(full):
             message = "`fit` reports nan: a replica gets no example of the last batch, of which its loss or metric is the mean"
             devices = one.devices, other.devices
-            found = compared("fm52", devices, batch_line(other), message)
-            yield replace(found, fix=NO_NAN)
+            yield compared("fm52", devices, batch_line(other), message, fix=NO_NAN)
             return
 
 

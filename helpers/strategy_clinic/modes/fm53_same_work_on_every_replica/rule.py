@@ -4,7 +4,6 @@ import ast
 import itertools
 import re
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import replace
 
 from ...examiner import blame
 from ...examiner.findings import Finding, FollowUp, Note, counted
@@ -66,8 +65,8 @@ def same_batch_everywhere(recording: Recording) -> Steps:
         )
         proof = f"`{given.function}` gave {recording.replicas} replicas the same tensors"
         location = from_loop(given.location, program_files(recording))
-        finding = observed("fm53", recording, location, message, proof)
-        yield replace(finding, fix=fix_for(given.location[0]))
+        fix = fix_for(given.location[0])
+        yield observed("fm53", recording, location, message, proof, fix=fix)
 
 
 def same_for_all(recording: Recording) -> tuple[InputShared, int] | None:
@@ -117,8 +116,8 @@ def whole_batch_in_keras(runs: Runs) -> Iterator[Finding]:
         if alone and call.replicas == many:
             message = f"each of {many} replicas takes all {call.examples} examples"
             proof = f"compared {few} and {many} devices: each replica takes {call.examples} examples on both"
-            finding = compared("fm53", (few, many), call.location, message, proof)
-            yield replace(finding, fix=fix_for(call.location[0]))
+            fix = fix_for(call.location[0])
+            yield compared("fm53", (few, many), call.location, message, proof, fix=fix)
             return
 
 
@@ -140,7 +139,7 @@ def whole_batch_of_dataset(runs: Runs) -> Steps:
     if made and sizes == {each.size for each in batched}:
         message = f"the input is not distributed: each of {many} replicas takes all {one.examples} examples of a batch"
         proof = f"compared {few} and {many} devices: a step has {one.examples} and {other.examples} examples"
-        yield replace(compared("fm53", (few, many), made[-1], message, proof), fix=DISTRIBUTED)
+        yield compared("fm53", (few, many), made[-1], message, proof, fix=DISTRIBUTED)
     elif not batched and not other.of(ReplicaCountRead):
         yield Note(
             f"a step takes in {one.examples} examples on {counted(few, 'replica')} and {other.examples} on {many}, and the "
@@ -162,8 +161,7 @@ def counted_on_each_replica(runs: Runs) -> Steps:
             f"the input is not distributed: each of {call.replicas} replicas takes all {call.examples} examples of a batch, and "
             f"{difference}"
         )
-        finding = compared("fm53", difference.counts, location, message)
-        yield replace(finding, fix=DISTRIBUTED)
+        yield compared("fm53", difference.counts, location, message, fix=DISTRIBUTED)
 
 
 def given_otherwise(recording: Recording) -> bool:

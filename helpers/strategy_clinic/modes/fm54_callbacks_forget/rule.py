@@ -6,7 +6,6 @@ import itertools
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...examiner.blame import called_at
 from ...examiner.findings import Finding, Note, Text
@@ -73,8 +72,8 @@ def forgotten_in_next_fit(run: Recording) -> Iterator[Finding]:
             message = forgotten(before, after, run) if continues(run, before, after) else ""
             if message:
                 proof = "`fit` continued from a backup in the same process"
-                found = observed(MODE, run, after[0].location, message, proof)
-                yield replace(found, fix=FIXES.get(after[0].callback, ""))
+                fix = FIXES.get(after[0].callback, "")
+                yield observed(MODE, run, after[0].location, message, proof, fix=fix)
 
 
 @rule(MODE, explains_divergence=False, finds_own_program=False)

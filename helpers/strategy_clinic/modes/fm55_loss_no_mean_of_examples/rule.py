@@ -60,9 +60,8 @@ def ratio_of_part(runs: Runs) -> Steps:
                 "the loss divides by a sum over the batch, and each replica divides by that of its part; "
                 f"the {update} on {other.replicas} devices differs from that on {counted(one.replicas, 'device')}"
             )
-            finding = compared("fm55", counts, location, message)
             is_added_up = any(each.part is Part.SCALAR_LOSS for each in other.of(PartUsed))
-            yield replace(finding, fix=SHARE) if is_added_up else finding
+            yield compared("fm55", counts, location, message, fix=SHARE if is_added_up else "")
             return
 
 
@@ -88,8 +87,8 @@ def compares_examples(runs: Runs) -> Steps:
                 f"the loss {combines} the examples of a batch with each other: "
                 f"on {other.devices} devices each replica {combines} only those of its own part"
             )
-            finding = compared("fm55", (one.devices, other.devices), location, message)
-            yield replace(finding, fix=combines_examples.fix)
+            devices, fix = (one.devices, other.devices), combines_examples.fix
+            yield compared("fm55", devices, location, message, fix=fix)
 
 
 def joined_at(recording: Recording) -> tuple[Stack, str]:

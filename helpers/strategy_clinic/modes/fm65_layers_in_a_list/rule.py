@@ -1,7 +1,6 @@
 """Checks fm65: a checkpoint, or a file of Keras 3, without layers of its model, which a program has no other file of."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 
 from ...examiner.findings import Finding, Location, counted
 from ...examiner.recording import Recording
@@ -60,7 +59,7 @@ def model_file_lacks(run: Recording) -> Iterator[Finding]:
                 "does not save the attribute that they are in"
             )
             proof = *first_of(run, weights), f" is one, and {load.path} has no such values"
-            yield replace(observed("fm65", run, load.location, message, *proof), fix=OTHER_NAME)
+            yield observed("fm65", run, load.location, message, *proof, fix=OTHER_NAME)
             return
 
 

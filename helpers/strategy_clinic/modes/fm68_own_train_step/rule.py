@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...examiner.blame import (
     called_name,
@@ -53,8 +52,7 @@ def part_of_loss(runs: Runs) -> Iterator[Finding]:
 @rule_of_runs(MODE, explains_divergence=False, last=True)
 def sum_of_losses(runs: Runs) -> Iterator[Finding]:
     """Checks for a report that is multiplied: a penalty that each replica adds whole is reported so, too."""
-    for found in scaled_reports(runs, is_part=False):
-        yield replace(found, fix=MULTIPLIED)
+    yield from scaled_reports(runs, is_part=False)
 
 
 def scaled_reports(runs: Runs, *, is_part: bool) -> Iterator[Finding]:
@@ -77,7 +75,8 @@ def scaled_reports(runs: Runs, *, is_part: bool) -> Iterator[Finding]:
             what = "loss" if name.endswith("loss") else "metric"
             says = f"`{step}` reports a {what} that is {done} by the number of replicas"
             values = f"{name} is {one[name]:.6g} on {few} and {other[name]:.6g} on {many} devices"
-            yield compared(MODE, (few, many), line, f"{says}: {values}")
+            fix = "" if is_part else MULTIPLIED
+            yield compared(MODE, (few, many), line, f"{says}: {values}", fix=fix)
 
 
 @rule(MODE, explains_divergence=False)
@@ -91,7 +90,7 @@ def never_updated(recording: Recording) -> Iterator[Finding]:
         if line and values and not any(values) and is_left_as_made(recording, name, step):
             message = f"`fit` reports not the {name} that `{step}` returns, but the metric of this name, which it does not update"
             proof = f"the weights have changed, and {name} is 0.0 in all {len(values)} reports"
-            yield replace(observed(MODE, recording, line, message, proof), fix=TRACKED)
+            yield observed(MODE, recording, line, message, proof, fix=TRACKED)
 
 
 def values_in_fit(recording: Recording, name: str) -> list[float]:
@@ -127,8 +126,7 @@ def updated_with_targets(recording: Recording) -> Iterator[Finding]:
             call = f"`{ast.unparse(updates[0])}`"
             message = f"`{frame.function}` updates the metric of the loss by {call}: `fit` does not report the loss"
             proof = f"{name} was written here, and `{given[0]}` is a part of the batch"
-            found = observed(MODE, recording, written.location, message, proof)
-            yield replace(found, fix=ONE_BY_ONE)
+            yield observed(MODE, recording, written.location, message, proof, fix=ONE_BY_ONE)
             return
 
 

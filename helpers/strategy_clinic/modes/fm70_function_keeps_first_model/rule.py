@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...examiner.blame import (
     called_at,
@@ -76,8 +75,8 @@ def first_optimizer(run: Recording) -> Iterator[Finding]:
             f"the traced step keeps the first {first.name}, {first.traced}: {later} takes no step"
         )
         proof = "the program has put another in its place, and the same graph ran again"
-        found = observed("fm70", run, traced_function(first.location), message, proof)
-        yield replace(found, fix=FOR_OPTIMIZERS)
+        line = traced_function(first.location)
+        yield observed("fm70", run, line, message, proof, fix=FOR_OPTIMIZERS)
 
 
 def again(

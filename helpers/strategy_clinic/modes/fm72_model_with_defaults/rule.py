@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...examiner.blame import functions_named, innermost, returns_in
 from ...examiner.findings import Finding
@@ -23,15 +22,15 @@ def loaded_with_defaults(recording: Recording) -> Iterator[Finding]:
         for one, other in changed[:1]:
             kind = innermost(one.constructor, ast.ClassDef)
             of_class = "" if one.layer == getattr(kind, "name", "") else f" of {one.layer}"
-            found = observed(
+            yield observed(
                 "fm72",
                 recording,
                 (line_to_change(one.constructor), *load.location),
                 f"the file does not describe {one.name}{of_class}: the model is loaded with {other.value} instead of {one.value}",
                 line_of(load.location, "a load"),
                 " makes a model with this setting, and it stays so to the end",
+                fix=WRITE.format(one.name),
             )
-            yield replace(found, fix=WRITE.format(one.name))
 
 
 def changed_settings(save: ModelSettings, load: ModelSettings) -> Iterator[tuple[Setting, Setting]]:

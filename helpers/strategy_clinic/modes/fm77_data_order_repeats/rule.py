@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...examiner.after_restart import (
     ENOUGH,
     has_consequence,
@@ -103,7 +101,7 @@ def order_drawn_again(runs: Runs) -> Steps:
                 f"{seed}: the examples of the first {updates} updates follow in the same order"
             )
             proof = "with another seed each time, other examples follow"
-            yield replace(observed(MODE, run, repeated[0].location, message, proof), fix=FIX)
+            yield observed(MODE, run, repeated[0].location, message, proof, fix=FIX)
 
 
 def goes_on_after(run: Recording, updates: int) -> bool:
