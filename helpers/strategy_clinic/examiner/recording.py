@@ -241,6 +241,13 @@ class Recording:
     def written(self) -> frozenset[int]:
         return frozenset(write.number for write in self.of(VariableWritten))
 
+    def written_by(
+        self, *writers: Owner, after: Event | None = None, until: Event | None = None
+    ) -> set[int]:
+        """Returns the variables that these have written to."""
+        writes = self.of(VariableWritten, after=after, until=until)
+        return {write.number for write in writes if write.writer in writers}
+
     @cached_property
     def loaded(self) -> frozenset[int]:
         return frozenset(number for load in self.of(Loaded) for number in load.variables)
@@ -257,9 +264,8 @@ class Recording:
         """Returns the variables that an optimizer updates, or the program itself if it has asked for their gradients."""
         updates, gradients = self.of(GradientsApplied), self.of(GradientComputed)
         connected = {number for computed in gradients for number in computed.connected}
-        written = {each.number for each in self.of(VariableWritten) if each.writer is Owner.USER}
         by_optimizers = {number for update in updates for number in update.optimizer.trains}
-        return frozenset(by_optimizers | connected & written)
+        return frozenset(by_optimizers | connected & self.written_by(Owner.USER))
 
     @cached_property
     def shared_slots(self) -> dict[int, GradientsApplied]:

@@ -15,6 +15,7 @@ from ...examiner.blame import (
     statement_at,
 )
 from ...examiner.findings import Finding
+from ...examiner.history import updates_of
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, observed, reclassify, rule
 from ...examiner.unfilled import (
@@ -28,7 +29,6 @@ from ...observer.events import (
     CheckpointRestored,
     ExceptionRaised,
     Frame,
-    GradientsApplied,
     Loaded,
     ModelCalled,
     Stack,
@@ -71,7 +71,7 @@ def is_misplaced(recording: Recording, load: VariablesKept) -> bool:
     if not load.fitting:
         return False
     is_expected = load.skipped or "expect_partial" in called_at(load.location[0])
-    return not load.filled or not is_expected or not is_trained(recording, load)
+    return not load.filled or not is_expected or not updates_of(recording, load.kept)
 
 
 def is_left_random(recording: Recording, load: VariablesKept) -> bool:
@@ -82,13 +82,8 @@ def is_left_random(recording: Recording, load: VariablesKept) -> bool:
     calls = recording.of(ModelCalled, after=load)
     called = any(kept & set(call.variables) for call in calls)
     if load.other_output:
-        return called and recording.finished and not is_trained(recording, load)
-    return called or is_trained(recording, load)
-
-
-def is_trained(recording: Recording, load: VariablesKept) -> bool:
-    kept = set(load.kept)
-    return any(kept & set(update.optimizer.trains) for update in recording.of(GradientsApplied))
+        return called and recording.finished and not updates_of(recording, load.kept)
+    return called or bool(updates_of(recording, load.kept))
 
 
 @reclassify("fm06")

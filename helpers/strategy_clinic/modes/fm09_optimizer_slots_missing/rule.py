@@ -17,7 +17,6 @@ from ...observer.events import (
     Owner,
     Saved,
     VariableMade,
-    VariableWritten,
 )
 
 ANEW = "save and load the optimizer with the weights, or make a new one where they are loaded"
@@ -68,8 +67,7 @@ def slots_of_the_training_before(recording: Recording) -> Iterator[Finding]:
 
 def trained_on(recording: Recording, load: Loaded) -> list[OptimizerState]:
     """Returns the optimizers that have trained before a load and train after it, and whose slots nothing has changed."""
-    writes = recording.of(VariableWritten)
-    changed = recording.loaded | {each.number for each in writes if each.writer is Owner.USER}
+    changed = recording.loaded | recording.written_by(Owner.USER)
     # One that the program has dropped since is not there at the end; its first update after the load is.
     later = {each.optimizer.variables[:1] for each in recording.of(GradientsApplied, after=load)}
     steps_at_end = {each.variables[:1]: each.steps for each in optimizers_of(recording)}

@@ -56,11 +56,8 @@ def trained_together(recording: Recording) -> Steps:
         source, target = set(copied.source), set(copied.target)
         times = [each for each in recording.of(WeightsCopied) if set(each.target) == target]
         is_synchronised = len([each for each in times if each.function == copied.function]) > 1
-        together = [
-            update
-            for update in recording.of(GradientsApplied, after=copied)
-            if source & set(update.optimizer.trains) and target & set(update.optimizer.trains)
-        ]
+        updates = updates_of(recording, source, after=copied)
+        together = [update for update in updates if target & {*update.optimizer.trains}]
         is_meant = is_synchronised or is_another_layer(recording, copied)
         if not copied.location or not together or is_meant:
             continue
@@ -176,14 +173,11 @@ def clone_in_place_of_its_source(recording: Recording) -> Iterator[Finding]:
     for clone in recording.of(WeightsCopied):
         pairs = zip(clone.source, clone.target)
         meant = {own: original for original, own in pairs if own in asked - connected}
-        is_mistaken = not {*meant.values()} & asked and not is_changed_by_program(recording, clone)
+        by_program = recording.written_by(Owner.USER, after=clone) & {*clone.target}
+        is_mistaken = not {*meant.values()} & asked and not by_program
         called = [each for each in recording.of(CopyCalled) if {*each.target} == {*clone.target}]
-        updates = [
-            update
-            for update in recording.of(GradientsApplied, after=clone)
-            if {*meant} & {*update.optimizer.trains}
-        ]
-        if is_mistaken and clone.location and updates and not called:
+        is_used = updates_of(recording, meant, after=clone) and not called
+        if is_mistaken and clone.location and is_used:
             first = next(each for each in computed if {*meant} & {*each.disconnected})
             yield observed(
                 "fm14",
@@ -194,11 +188,6 @@ def clone_in_place_of_its_source(recording: Recording) -> Iterator[Finding]:
                 " makes the copy, which nothing calls; their gradients are None, and those of the original are not asked for",
                 fix="give the variables of the model that the step calls",
             )
-
-
-def is_changed_by_program(recording: Recording, clone: WeightsCopied) -> bool:
-    writes = recording.of(VariableWritten, after=clone)
-    return bool({each.number for each in writes if each.writer is Owner.USER} & {*clone.target})
 
 
 @rule("fm14")
@@ -404,7 +393,8 @@ def random_model_used(recording: Recording) -> Iterator[Finding]:
     for used in recording.of(ModelUsed) if recording.finished else ():
         calls = recording.of(ModelCalled)
         alike = [each for each in calls if is_alike(recording, each.variables, used.variables)]
-        others = [each for each in alike if is_trained(recording, each.variables, used)]
+        trained = recording.written_by(Owner.OPTIMIZER, until=used)
+        others = [each for each in alike if trained & {*each.variables}]
         is_random = used.trainable and not is_given_values(recording, used.trainable)
         made_at = [each.made_at for each in others[:1] if each.made_at != used.made_at]
         is_apart = bool(used.made_at and made_at)
@@ -427,11 +417,6 @@ def is_alike(recording: Recording, one: tuple[int, ...], other: tuple[int, ...])
     return shapes[0] == shapes[1] and not {*one} & {*other}
 
 
-def is_trained(recording: Recording, numbers: tuple[int, ...], until: ModelUsed) -> bool:
-    writes = recording.of(VariableWritten, until=until)
-    return any(each.number in numbers for each in writes if each.writer is Owner.OPTIMIZER)
-
-
 def is_given_values(recording: Recording, numbers: tuple[int, ...]) -> bool:
     return bool((recording.written | loaded(recording)) & {*numbers})
 
@@ -449,20 +434,14 @@ def uses_any(recording: Recording, calls: list[ModelCalled]) -> bool:
 
 def has_learnt(recording: Recording, clone: WeightsCopied) -> bool:
     """Tells whether the model was trained or loaded before it was cloned."""
-    source = set(clone.source)
-    by_optimizer = [
-        write.number
-        for write in recording.of(VariableWritten, until=clone)
-        if write.writer is Owner.OPTIMIZER
-    ]
-    loaded = [each for load in recording.of(Loaded, until=clone) for each in load.variables]
-    return bool(source & {*by_optimizer, *loaded})
+    trained = recording.written_by(Owner.OPTIMIZER, until=clone) & {*clone.source}
+    return bool(trained or loads_of(recording, clone.source, until=clone))
 
 
 def is_filled(recording: Recording, clone: WeightsCopied) -> bool:
     """Tells whether the clone gets other values, or shall be trained itself."""
-    filled = {each for update in recording.of(GradientsApplied) for each in update.optimizer.trains}
-    return bool((filled | recording.loaded | recording.written) & {*clone.target})
+    filled = (recording.loaded | recording.written) & {*clone.target}
+    return bool(filled or updates_of(recording, clone.target))
 
 
 def uses_in_training(

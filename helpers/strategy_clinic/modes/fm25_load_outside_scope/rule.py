@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from ...examiner.blame import from_factory, from_parting
 from ...examiner.findings import Finding
+from ...examiner.history import updates_of
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, line_of, observed, reclassify, rule
 from ...observer.events import (
     ExceptionRaised,
-    GradientsApplied,
     Loaded,
     ModelCalled,
     Owner,
@@ -58,8 +58,7 @@ def is_meant(recording: Recording, load: Loaded) -> bool:
 
 def is_trained(recording: Recording, load: Loaded) -> bool:
     """Tells whether what was loaded is trained from then on. A copy that only answers may well be on one device."""
-    single, updates = single_in(recording, load), recording.of(GradientsApplied, after=load)
-    return any(single & set(update.optimizer.trains) for update in updates)
+    return bool(updates_of(recording, single_in(recording, load), after=load))
 
 
 @rule("fm25", explains_divergence=False)
@@ -91,9 +90,7 @@ def from_own_line(recording: Recording, stack: Stack) -> Stack:
 def is_only_read(recording: Recording, call: ModelCalled) -> bool:
     """Tells whether replicas write nothing to the variables of a model; fm23 is about those that they write to."""
     written = {write.number for write in recording.of(VariableWritten) if write.replicas > 1}
-    later = recording.of(GradientsApplied, after=call)
-    trained = {number for update in later for number in update.optimizer.trains}
-    return not {*call.variables} & (written | trained)
+    return not (written & {*call.variables} or updates_of(recording, call.variables, after=call))
 
 
 @reclassify("fm03", "fm25")

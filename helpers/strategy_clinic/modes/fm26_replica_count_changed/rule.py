@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ...examiner.blame import from_batches, from_choice
 from ...examiner.findings import Finding, Note, counted
+from ...examiner.history import updates_of
 from ...examiner.recording import Recording
 from ...examiner.restarts import rate_of
 from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
@@ -24,7 +25,7 @@ from ...observer.events import (
 def larger_batch_after_loading(recording: Recording) -> Iterator[Finding]:
     for then, now in calls_before_and_after(recording):
         grows = now.examples == then.examples and now.replicas > then.replicas
-        if grows and now.location and is_trained_after(recording, now):
+        if grows and now.location and updates_of(recording, now.variables, after=now):
             larger, smaller = (call.examples * call.replicas for call in (now, then))
             yield observed(
                 "fm26",
@@ -90,8 +91,3 @@ def calls_before_and_after(recording: Recording) -> Iterator[tuple[ModelCalled, 
         loads = [load for load in recording.of(Loaded, after=save) if load.path == save.path]
         if before and loads:
             yield from ((before[-1], after) for after in recording.of(ModelCalled, after=loads[0]))
-
-
-def is_trained_after(recording: Recording, call: ModelCalled) -> bool:
-    updates = recording.of(GradientsApplied, after=call)
-    return any(set(update.optimizer.trains) & set(call.variables) for update in updates)

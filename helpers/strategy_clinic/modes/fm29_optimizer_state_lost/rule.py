@@ -41,7 +41,6 @@ from ...observer.events import (
     Stack,
     StepEnded,
     VariablesKept,
-    VariableWritten,
     WeightsCopied,
 )
 
@@ -169,8 +168,7 @@ def is_new(recording: Recording, update: GradientsApplied) -> bool:
         return True
     own = set(update.optimizer.variables)
     used = [each.optimizer.variables for each in recording.of(GradientsApplied, until=update)]
-    writes = recording.of(VariableWritten, until=update)
-    set_by_hand = own & {each.number for each in writes if each.writer is Owner.USER}
+    set_by_hand = own & recording.written_by(Owner.USER, until=update)
     is_counted = 0 < len(set_by_hand) <= COUNT_AND_RATE
     return is_counted and not loads_of(recording, own) and not any(own & {*each} for each in used)
 

@@ -21,7 +21,6 @@ from ...observer.events import (
     Stack,
     UnbuiltModelRead,
     VariableMade,
-    VariableWritten,
     WeightsCopied,
 )
 
@@ -103,10 +102,9 @@ def variables_of_made(recording: Recording, load: Loaded) -> set[int]:
 def given_after(recording: Recording, load: Loaded) -> set[int]:
     """Returns the variables that get values from a file, from another model or by the program after a load."""
     loads, copies = recording.of(Loaded, after=load), recording.of(WeightsCopied, after=load)
-    writes = recording.of(VariableWritten, after=load)
     numbers = {number for each in loads for number in each.variables}
     numbers |= {number for each in copies for number in each.target}
-    return numbers | {each.number for each in writes if each.writer is Owner.USER}
+    return numbers | recording.written_by(Owner.USER, after=load)
 
 
 def restored_early(recording: Recording) -> list[RestoredBeforeBuild]:

@@ -17,7 +17,7 @@ from ...examiner.divergence import (
     update_ratio,
 )
 from ...examiner.findings import Evidence, Finding, FollowUp, Location, Note, Text, counted
-from ...examiner.history import values_at_end
+from ...examiner.history import updates_of, values_at_end
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import (
     Runs,
@@ -35,7 +35,6 @@ from ...observer.events import (
     DivergedCopies,
     Ended,
     ExceptionRaised,
-    GradientsApplied,
     ModelCalled,
     Owner,
     Stack,
@@ -123,9 +122,8 @@ def layer_of(name: str) -> str:
 
 def assigned_at(recording: Recording, made: VariableMade) -> Stack:
     """Returns where replicas assign a variable that an optimizer trains or Keras has made: no aggregation helps there."""
-    updates = recording.of(GradientsApplied)
-    is_trained = any(made.number in update.optimizer.trains for update in updates)
-    if MAKES & {*called_at(made.location[0])} and not is_trained:
+    is_own = MAKES & {*called_at(made.location[0])}
+    if is_own and not updates_of(recording, [made.number]):
         return ()
     writes = [each for each in recording.of(VariableWritten) if each.number == made.number]
     own = [each for each in writes if each.writer is Owner.USER and each.replicas > 1]

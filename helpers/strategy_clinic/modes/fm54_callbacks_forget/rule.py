@@ -28,7 +28,6 @@ from ...observer.events import (
     Saved,
     SavedAgain,
     VariableMade,
-    VariableWritten,
     WeightsCopied,
 )
 
@@ -147,13 +146,12 @@ def trains_on(run: Recording, before: States, after: States) -> bool:
     of_best = {number for load in loads for number in load.variables}
     made = [each for each in run.of(VariableMade, **between) if each.maker is Owner.LAYER]
     new = [each for each in made if each.number not in of_best]
-    written = [each for each in run.of(VariableWritten, **between) if each.writer is Owner.USER]
     paths = [each.path for each in loads]
     paths += [each.path for each in run.of(Saved, **between)]
     paths += [each.path for each in run.of(SavedAgain, **between)]
     others = [path for path in paths if run.absolute(path) != best]
     copied = [*run.of(WeightsCopied, **between), *run.of(FileMoved, **between)]
-    if new or written or others or copied:
+    if new or run.written_by(Owner.USER, **between) or others or copied:
         return False
     known = {n for each in run.of(GradientsApplied, until=after[0]) for n in each.optimizer.trains}
     updates = run.of(GradientsApplied, after=after[0], until=after[-1])  # none: it is no new step

@@ -22,7 +22,6 @@ from ...observer.events import (
     Stack,
     StepsCounted,
     VariableMade,
-    VariableWritten,
 )
 
 FOR_OPTIMIZERS = (
@@ -44,8 +43,7 @@ def first_model(run: Recording) -> Iterator[Finding]:
     whole = run.role in (Role.WATCHED, Role.COMPARED) and run.finished
     if not whole or not any(each.graph_calls for each in run.of(StepsCounted)):
         return
-    filled = {each.number for each in run.of(VariableWritten) if each.writer is Owner.USER}
-    filled |= run.loaded
+    filled = run.loaded | run.written_by(Owner.USER)
     updates = run.of(GradientsApplied)
     used = run.trained.union(*(each.optimizer.variables for each in updates))
     for first in updates:
