@@ -30,6 +30,7 @@ OF_STRATEGY = {
 IMPORTS = {"tf": "import tensorflow as tf", "json": "import json", "os": "import os"}
 # Yields edits, those that are likelier right first; nothing where the source has not the form that it knows.
 Repairer = Callable[["Source", int], Iterator[Sequence[Edit]]]
+RepairerOfStatement = Callable[["Source", ast.stmt], Iterator[Sequence[Edit]]]
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,21 @@ class RepairOfMode:
 def repairs(mode: str, *, keeps_training: bool = False) -> Callable[[Repairer], RepairOfMode]:
     """Makes a RepairOfMode of a function from a source and the finding's line in it to edits."""
     return lambda write: RepairOfMode(mode, write, keeps_training)
+
+
+def repairs_statement(
+    mode: str, *, keeps_training: bool = False
+) -> Callable[[RepairerOfStatement], RepairOfMode]:
+    """Makes one of a function from a source and the statement of the line to edits, if this stands alone in its lines."""
+
+    def made(write: RepairerOfStatement) -> RepairOfMode:
+        def write_at(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+            statement = source.simple_statement(line)
+            return write(source, statement) if statement else iter(())
+
+        return RepairOfMode(mode, write_at, keeps_training)
+
+    return made
 
 
 @functools.cache

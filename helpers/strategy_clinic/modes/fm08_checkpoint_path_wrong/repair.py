@@ -8,18 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ...examiner.blame import first_argument, keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, repairs_statement
 from .rule import RESTORES
 
 WORDS = re.compile(r"\w+")
 TOLD = re.compile(r"no checkpoint is found in (?P<asked>[^,]+),.* (?P<there>\S+) was there")
 
 
-@repairs("fm08")
-def ask_for_latest(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.simple_statement(line)
-    if statement is None:
-        return
+@repairs_statement("fm08")
+def ask_for_latest(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     yield from in_other_folder(source, statement)
     for name in (*RESTORES, "latest_checkpoint"):
         for call in source.calls(name, statement):

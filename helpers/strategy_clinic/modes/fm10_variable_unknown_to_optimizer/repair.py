@@ -5,22 +5,20 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import first_argument, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, names, repairs
+from ...examiner.repair import Source, names, repairs_statement
 
 IGNORED = "was True already"  # in the sentence of a finding
 COMPILE = "{0}.compile_from_config({0}.get_compile_config())"
 
 
-@repairs("fm10")
-def new_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.simple_statement(line)
-    for call in source.calls("compile", statement) if statement else []:
+@repairs_statement("fm10")
+def new_optimizer(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    for call in source.calls("compile", statement):
         chosen = first_argument(call, "optimizer")
         if isinstance(chosen, ast.Name):
             fresh = f"type({chosen.id}).from_config({chosen.id}.get_config())"
             yield [source.replace(chosen, fresh)]
-    if statement:
-        yield from compiled_again(source, statement)
+    yield from compiled_again(source, statement)
 
 
 def compiled_again(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:

@@ -5,15 +5,14 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, repairs_statement
 
 ZEROS = "unconnected_gradients=tf.UnconnectedGradients.ZERO"
 
 
-@repairs("fm13")
-def zeros_for_none(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.simple_statement(line)
-    calls = source.calls("gradient", statement) if statement else []
+@repairs_statement("fm13")
+def zeros_for_none(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    calls = source.calls("gradient", statement)
     if len(calls) != 1 or keyword(calls[0], "unconnected_gradients") is not None:
         return
     (call,) = calls

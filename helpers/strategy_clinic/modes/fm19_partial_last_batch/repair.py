@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import MEANS, keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, parameters, repairs
+from ...examiner.repair import Source, parameters, repairs_statement
 from ...examiner.repair_sums import (
     means_of_all,
     ratios_of_all,
@@ -21,11 +21,8 @@ ONE = re.compile(r"(\w+\.constant\()?1(\.0?)?\)?")  # what counts a batch as one
 WEIGHTED = "tf.math.multiply_no_nan({}, {})"
 
 
-@repairs("fm19", keeps_training=True)
-def values_of_examples(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.simple_statement(line)
-    if statement is None:
-        return
+@repairs_statement("fm19", keeps_training=True)
+def values_of_examples(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     for call in source.calls("update_state", statement):
         edits = [
             source.replace(each, source.code(each.args[0])) for each in source.over_all(MEANS, call)

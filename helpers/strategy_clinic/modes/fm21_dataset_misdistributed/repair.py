@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, parameters, repairs
+from ...examiner.repair import Source, parameters, repairs_statement
 from ...examiner.repair_sums import resolved
 
 COUNT = "num_replicas_in_sync"  # by which `fit` divides what it gets
@@ -13,12 +13,9 @@ SHARE = "get_per_replica_batch_size"
 DISTRIBUTE = "experimental_distribute_dataset"
 
 
-@repairs("fm21", keeps_training=True)
-def share_of_batch(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+@repairs_statement("fm21", keeps_training=True)
+def share_of_batch(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     """Yields the share in place of a size that is given to `batch`, or that is kept in a name for it."""
-    statement = source.simple_statement(line)
-    if statement is None:
-        return
     named = [resolved(source, each) for each in source.of(ast.Name, statement)]
     for quotient in [*source.of(ast.BinOp, statement), *named]:
         if isinstance(quotient, ast.BinOp) and name_of(quotient.right) == COUNT:

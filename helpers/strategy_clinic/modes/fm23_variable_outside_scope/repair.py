@@ -5,17 +5,16 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, is_strategy_made, repairs
+from ...examiner.repair import Source, is_strategy_made, repairs_statement
 
 # As a counter, as a sum over replicas, as a mean: which one is right shows in the runs.
 AGGREGATIONS = "ONLY_FIRST_REPLICA", "SUM", "MEAN"
 
 
-@repairs("fm23", keeps_training=True)
-def make_in_scope(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.simple_statement(line)
-    calls = source.calls("Variable", statement) if statement else []
-    if statement and not calls:
+@repairs_statement("fm23", keeps_training=True)
+def make_in_scope(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    calls = source.calls("Variable", statement)
+    if not calls:
         yield source.under_scope([statement])  # an object, which makes the variable
     if not isinstance(statement, ast.Assign) or len(calls) != 1:
         return

@@ -4,12 +4,11 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, repairs_statement
 
 
-@repairs("fm25")
-def load_in_scope(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.simple_statement(line)
+@repairs_statement("fm25")
+def load_in_scope(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     if not isinstance(statement, ast.Assign):
         return
     block, name = source.block(statement), source.code(statement.targets[0])

@@ -4,16 +4,14 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, repairs_statement
 
 COUNT = ".num_replicas_in_sync"
 
 
-@repairs("fm26")
-def same_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.simple_statement(line)
-    products = source.of(ast.BinOp, statement) if statement else []
-    for product in products:
+@repairs_statement("fm26")
+def same_global_batch(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    for product in source.of(ast.BinOp, statement):
         if isinstance(product.op, ast.Mult):
             sides = product.left, product.right
             kept = [side for side in sides if not source.code(side).endswith(COUNT)]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, repairs_statement
 from ...examiner.repair_sums import CONTEXT
 
 # By what makes a variable.
@@ -17,11 +17,8 @@ WHOLE = "replica.all_gather({0}, axis=0) if replica else {0}"
 MEAN = {"Variable": "tf.VariableAggregation.MEAN", "add_weight": OF_LAYER, "add_variable": OF_LAYER}
 
 
-@repairs("fm38", keeps_training=True)
-def synchronize(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.simple_statement(line)
-    if statement is None:
-        return
+@repairs_statement("fm38", keeps_training=True)
+def synchronize(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     layers = normalizations(source, statement) or normalizations(source, source.tree)
     open_layers = [call for call in layers if keyword(call, "synchronized") is None]
     if open_layers:

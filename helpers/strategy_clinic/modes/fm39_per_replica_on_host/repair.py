@@ -5,15 +5,12 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, repairs_statement
 from ...examiner.repair_sums import words_for_mean
 
 
-@repairs("fm39", keeps_training=True)
-def reduce_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.simple_statement(line)
-    if statement is None:
-        return
+@repairs_statement("fm39", keeps_training=True)
+def reduce_all(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     reductions = source.calls("reduce", statement)
     means = words_for_mean(source, reductions)
     if means:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, repairs_statement
 from ...examiner.repair_saved import made_by
 
 KEPT = "rate_before_restore"
@@ -12,13 +12,12 @@ RESTORES = "restore", "read", "restore_or_initialize", "load_weights"
 SAVES = "save", "write", "save_weights"
 
 
-@repairs("fm46")
-def set_rate_again(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.simple_statement(line)
-    if statement is None or KEPT in source.text:
+@repairs_statement("fm46")
+def set_rate_again(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    if KEPT in source.text:
         return
     yield from moved(source, statement)
-    known = [*optimizers(source, statement), *made_by(source, "optimizer", line)]
+    known = [*optimizers(source, statement), *made_by(source, "optimizer", statement.lineno)]
     for optimizer in dict.fromkeys(known if has(source, RESTORES, statement) else ()):
         rate = f"{optimizer}.learning_rate"
         yield [

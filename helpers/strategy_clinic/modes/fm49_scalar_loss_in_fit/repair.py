@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import MEANS
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, repairs_statement
 
 
-@repairs("fm49", keeps_training=True)
-def value_for_each_example(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+@repairs_statement("fm49", keeps_training=True)
+def value_for_each_example(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     """Yields the mean over the last axis, and what the mean is taken of, which may have one value for each already."""
-    loss: ast.AST | None = source.simple_statement(line)
+    loss: ast.AST | None = statement
     if isinstance(loss, ast.Return) and isinstance(loss.value, ast.Name):
         loss = source.assigned(loss.value.id, source.function(loss))
     means = [call for name in MEANS for call in source.calls(name, loss)] if loss else []

@@ -5,16 +5,15 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import LOOPS_OF_KERAS, first_argument
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, repairs_statement
 
 FIRST = "tf.nest.map_structure(lambda each: tf.TensorSpec((None, *each.shape[1:]), each.dtype), next({0}))"
 DATASET = f"tf.data.Dataset.from_generator(lambda: {{0}}, output_signature={FIRST})"
 
 
-@repairs("fm64")
-def from_generator(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.simple_statement(line)
-    for name in LOOPS_OF_KERAS if statement else ():
+@repairs_statement("fm64")
+def from_generator(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    for name in LOOPS_OF_KERAS:
         for call in source.calls(name, statement):
             data = first_argument(call, "x")
             if isinstance(data, ast.Name):
