@@ -1451,6 +1451,12 @@ tf.distribute.get_strategy().num_replicas_in_sync)
         "net = load_model(path)\nnet.compile(Adam())  # here\nnet.fit(x, y)\n",
         "net = load_model(path)\nnet.fit(x, y)\n",
     ),
+    "what is made with its type": (
+        "fm57",
+        "strategy: tf.distribute.Strategy = tf.distribute.MirroredStrategy()\nset_distribution(chosen)  # here\n",
+        "strategy: tf.distribute.Strategy = tf.distribute.MirroredStrategy()\n"
+        "tf.distribute.experimental_set_strategy(strategy)\n",
+    ),
 }
 
 

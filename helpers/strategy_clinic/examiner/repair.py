@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TypeGuard, TypeVar, cast
+from types import UnionType
+from typing import TypeVar, cast
 
 from ..base.files import PACKAGE
 from .blame import name_of, targets_in
@@ -17,6 +18,7 @@ from .findings import Finding, Location
 
 Node = TypeVar("Node", bound=ast.AST)
 Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+Maker = ast.Assign | ast.AnnAssign
 # What only a strategy has, by which an expression is known to be one.
 OF_STRATEGY = {
     "scope",
@@ -159,7 +161,7 @@ class Source:
         found |= {each.name for each in self.of(ast.FunctionDef)}
         return found | {each.name for each in self.of(ast.ClassDef)}
 
-    def of(self, kind: type[Node], within: ast.AST | None = None) -> list[Node]:
+    def of(self, kind: type[Node] | UnionType, within: ast.AST | None = None) -> list[Node]:
         """Returns nodes of a kind in the order of the text."""
         if within is None:
             return [node for node in self.nodes if isinstance(node, kind)]
@@ -186,15 +188,15 @@ class Source:
     def simple_statement(self, line: int) -> ast.stmt | None:
         """Returns the statement of this line if it contains no others and stands alone in its lines."""
         statement = self.statement(line)
-        if statement is None or hasattr(statement, "body"):
-            return None
-        first, last = (
-            self.lines[statement.lineno - 1],
-            self.lines[(statement.end_lineno or line) - 1],
-        )
-        before = first.encode()[: statement.col_offset].decode()
-        after = last.encode()[statement.end_col_offset :].decode().strip()
-        return None if before.strip() or after and not after.startswith("#") else statement
+        is_simple = statement and not hasattr(statement, "body") and self.is_alone(statement)
+        return statement if is_simple else None
+
+    def is_alone(self, statement: ast.stmt) -> bool:
+        """Tells whether nothing but a comment stands beside a statement in its lines."""
+        first, last = statement.lineno, statement.end_lineno or statement.lineno
+        before = self.lines[first - 1].encode()[: statement.col_offset]
+        after = self.lines[last - 1].encode()[statement.end_col_offset :].strip()
+        return not before.strip() and (not after or after.startswith(b"#"))
 
     def calls(self, name: str, within: ast.AST | None = None) -> list[ast.Call]:
         """Returns the calls of functions and methods with this last name."""
@@ -207,31 +209,30 @@ class Source:
 
     def function(self, node: ast.AST) -> ast.AST:
         """Returns the function that a node is in, or the module."""
-        parent = self.parents.get(node)
-        while parent is not None and not isinstance(
-            parent, (ast.FunctionDef, ast.Lambda, ast.ClassDef)
-        ):
-            parent = self.parents.get(parent)
-        return parent or self.tree
+        scopes = ast.FunctionDef, ast.Lambda, ast.ClassDef
+        return next((each for each in self.parents_of(node) if isinstance(each, scopes)), self.tree)
 
     def outermost(self, node: ast.AST) -> ast.stmt:
         """Returns the statement of the module that a node is in."""
-        while self.parents[node] is not self.tree:
-            node = self.parents[node]
-        return cast(ast.stmt, node)
+        return cast(ast.stmt, [node, *self.parents_of(node)][-2])
 
     def assigned(self, name: str, function: ast.AST) -> ast.expr | None:
         """Returns the only value assigned to a name in a function or module, None if there are none or several."""
-        assignments: list[ast.Assign | ast.AnnAssign] = [*self.of(ast.Assign, function)]
-        assignments += self.of(ast.AnnAssign, function)
+        assigned: list[Maker] = self.of(ast.Assign | ast.AnnAssign, function)
         found = [
             each.value
-            for each in assignments
+            for each in assigned
             if each.value
             and self.function(each) is function
             and name in map(self.code, targets_in(each))
         ]
         return found[0] if len(found) == 1 else None
+
+    def makers(self, within: ast.AST | None = None) -> list[tuple[Maker, ast.expr, ast.Call]]:
+        """Returns the statements that assign what a call returns, each with what gets it, and with the call."""
+        assigned: list[Maker] = self.of(ast.Assign | ast.AnnAssign, within)
+        pairs = [(each, targets_in(each)[0], each.value) for each in assigned]
+        return [(made, to, call) for made, to, call in pairs if isinstance(call, ast.Call)]
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
         """Returns the statements among which a statement stands."""
@@ -297,9 +298,7 @@ class Source:
     ) -> list[Edit]:
         """Moves a statement above or below another one of its block; none if it is not alone in its lines."""
         first, last = statement.lineno, statement.end_lineno or statement.lineno
-        head, tail = self.lines[first - 1], self.lines[last - 1].encode()
-        rest = tail[statement.end_col_offset :].decode().strip()
-        if head[: statement.col_offset].strip() or rest and not rest.startswith("#"):
+        if not self.is_alone(statement):
             return []
         text = "\n".join([*self.lines[first - 1 : last], ""])
         line = above.lineno if above else (below.end_lineno or 0) + 1 if below else first
@@ -335,14 +334,14 @@ class Source:
     def scope_before(self, statement: ast.stmt) -> str:
         """Returns the scope, as code, of the only strategy that is made before a statement, or that is used near it."""
         functions = self.function(statement), self.tree
-        made = [*filter(is_strategy_made, self.of(ast.Assign))]
+        made = [(each, to) for each, to, call in self.makers() if is_strategy(call)]
         sure = [
-            each
-            for each in made
+            self.code(to)
+            for each, to in made
             if self.parents[each] in functions and (each.end_lineno or 0) < statement.lineno
         ]
         if len(sure) == len(made) == 1:
-            return f"{self.code(sure[0].targets[0])}.scope()"
+            return f"{sure[0]}.scope()"
         used = [] if made else self.strategies(statement)
         return f"{used[0]}.scope()" if used else ""
 
@@ -381,13 +380,9 @@ class Source:
             return [self.code(value)]
         owner, _, rest = self.code(value).partition(".")
         own = self.class_of(value)
-        if owner != "self" or not isinstance(own, ast.ClassDef):
+        if owner != "self" or own is None:
             return []
-        made = [
-            each.targets[0]
-            for each in self.of(ast.Assign)
-            if isinstance(each.value, ast.Call) and name_of(each.value.func) == own.name
-        ]
+        made = [target for _, target, call in self.makers() if name_of(call.func) == own.name]
         objects = [each for each in made if isinstance(each, ast.Name | ast.Attribute)]
         return [f"{self.code(each)}.{rest}" for each in objects if self.can_see(statement, each)]
 
@@ -419,27 +414,19 @@ class Source:
         """Returns the functions that a node is in, the innermost first, and the module."""
         return [*(each for each in self.parents_of(node) if isinstance(each, Function)), self.tree]
 
-    def class_of(self, node: ast.AST) -> ast.AST | None:
-        return next(
-            (each for each in self.parents_of(node) if isinstance(each, ast.ClassDef)), None
-        )
+    def class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        return next((e for e in self.parents_of(node) if isinstance(e, ast.ClassDef)), None)
 
-    def parents_of(self, node: ast.AST) -> list[ast.AST]:
-        """Returns what a node is in, the innermost first."""
-        found: list[ast.AST] = []
-        while (parent := self.parents.get(found[-1] if found else node)) is not None:
-            found.append(parent)
-        return found
+    def parents_of(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yields what a node is in, the innermost first."""
+        while parent := self.parents.get(node):
+            yield parent
+            node = parent
 
     def is_in_scope(self, statement: ast.stmt) -> bool:
-        parent = self.parents.get(statement)
-        while parent is not None:
-            if isinstance(parent, ast.With) and any(
-                ".scope()" in self.code(each.context_expr) for each in parent.items
-            ):
-                return True
-            parent = self.parents.get(parent)
-        return False
+        around = [each for each in self.parents_of(statement) if isinstance(each, ast.With)]
+        entered = [item.context_expr for each in around for item in each.items]
+        return any(".scope()" in self.code(each) for each in entered)
 
     def under_scope(self, statements: Sequence[ast.stmt]) -> list[Edit]:
         """Puts statements that stand one after the other under the scope of the strategy; no edits if they cannot be."""
@@ -463,9 +450,8 @@ class Source:
         return any(each.lineno != each.end_lineno for each in (*strings, *joined))
 
 
-def is_strategy_made(statement: ast.stmt) -> TypeGuard[ast.Assign]:
-    value = statement.value if isinstance(statement, ast.Assign) else None
-    return isinstance(value, ast.Call) and name_of(value.func).endswith("Strategy")
+def is_strategy(call: ast.Call) -> bool:
+    return name_of(call.func).endswith("Strategy")
 
 
 def place_of(node: ast.AST) -> tuple[int, int]:

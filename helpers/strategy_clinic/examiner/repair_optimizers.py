@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from .blame import first_argument
 from .edits import Edit
-from .repair import Source, names
+from .repair import Maker, Source, names
 
 OPTIMIZERS = re.compile(r"\boptimizers\.")  # in the code of what makes one
 WEIGHTS = re.compile(r"(.+)\.(?:(variables|weights)|trainable_(?:variables|weights))")
@@ -17,15 +17,14 @@ TRAINED = "trainable_variables"
 
 def build_where_made(source: Source) -> Iterator[Sequence[Edit]]:
     """Yields for what trains as an optimizer does, and each model that it trains, the line that creates its variables."""
-    for made in source.of(ast.Assign):
-        if isinstance(made.value, ast.Call):
-            optimizer = source.code(made.targets[0])
-            for model, weights in trained_by(source, optimizer):
-                yield from built_after(source, made, optimizer, model, weights)
+    for made, target, _ in source.makers():
+        optimizer = source.code(target)
+        for model, weights in trained_by(source, optimizer):
+            yield from built_after(source, made, optimizer, model, weights)
 
 
 def built_after(
-    source: Source, made: ast.Assign, optimizer: str, model: str, weights: str
+    source: Source, made: Maker, optimizer: str, model: str, weights: str
 ) -> Iterator[Sequence[Edit]]:
     """Yields the line below the statements that make an optimizer and its model, if they stand in one block."""
     names_of_model = {model, f"self.{model}", model.removeprefix("self.")}

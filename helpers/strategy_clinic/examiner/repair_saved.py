@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeGuard
 
-from .blame import name_of
+from .blame import name_of, targets_in
 from .edits import Edit
-from .repair import Source
+from .repair import Maker, Source
 from .repair_optimizers import OPTIMIZERS
 from .repair_sums import resolved
 
@@ -51,8 +51,7 @@ def alike(source: Source, holders: list[Holder]) -> list[Holder]:
 
 def made_elsewhere(source: Source, holders: list[Holder]) -> Iterator[Sequence[Edit]]:
     """Yields what another statement makes: in place of a checkpoint with a part of it, or of what is made for the file alone."""
-    made = [(each.value, source.code(each.targets[0])) for each in source.of(ast.Assign)]
-    calls = [(value, name) for value, name in made if isinstance(value, ast.Call)]
+    calls = [(call, source.code(target)) for _, target, call in source.makers()]
     for holder in holders[:1]:
         values = values_in(holder)
         for call, name in calls:
@@ -144,17 +143,13 @@ def made_at(source: Source, lines: Iterable[int], line: int) -> Iterator[str]:
     statement = source.statement(line)
     for each in lines:
         made = source.statement(each)
-        for target in made.targets if isinstance(made, ast.Assign) else ():
+        for target in targets_in(made) if isinstance(made, Maker) else ():
             is_single = isinstance(target, ast.Name | ast.Attribute)
             if statement and made and is_single and not source.is_later(made, statement):
                 yield from source.as_seen(statement, target)
 
 
-def made_by(source: Source, ends: str, line: int) -> Iterator[str]:
-    """Yields what is made by a call whose name has this word, above the line or in another method of the class."""
-    lines = [
-        each.lineno
-        for each in source.of(ast.Assign)
-        if isinstance(each.value, ast.Call) and ends in source.code(each.value.func).lower()
-    ]
-    yield from made_at(source, lines, line)
+def optimizers_made(source: Source, line: int) -> Iterator[str]:
+    """Yields the optimizers, as their calls are named, that are made above the line or in another method of the class."""
+    made = [(each.lineno, source.code(call.func).lower()) for each, _, call in source.makers()]
+    yield from made_at(source, [each for each, name in made if "optimizer" in name], line)

@@ -123,7 +123,7 @@ METHODS = """
 def in_state(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     """Yields the edits by which a checkpoint has the numbers of an object, which its class writes as a text and reads."""
     own = source.class_of(statement)
-    if not isinstance(own, ast.ClassDef):
+    if own is None:
         return
     kept = ", ".join(f"self.{name}" for name in numbers_of(source, own))
     for held in held_in(source, own) if kept else ():
@@ -193,11 +193,9 @@ def held_in(source: Source, own: ast.ClassDef) -> Iterator[list[Edit]]:
     """Yields the edits by which a checkpoint has an object of a class; none if one finds it in another object."""
     if TRACKABLE & {*map(name_of, own.bases)}:
         yield []
-    made = [(each.targets[0], each.value) for each in source.of(ast.Assign)]
-    calls = [(target, name_of(value.func)) for target, value in made if isinstance(value, ast.Call)]
+    objects = [target for _, target, call in source.makers() if name_of(call.func) == own.name]
     for holder in savers(source):
         statement = source.statement(holder.lineno)
-        objects = [each for each, name in calls if name == own.name]
         seen = [each for each in objects if statement and source.can_see(statement, each)]
         names = [(name_of(each), source.code(each)) for each in seen]
         if source.class_of(holder) is own:
@@ -274,9 +272,8 @@ def in_function(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]
 
 def of_generators(source: Source) -> Iterator[Sequence[Edit]]:
     """Yields the edits by which a checkpoint has a random generator of NumPy, which its class writes as a text."""
-    for made in source.of(ast.Assign):
-        target = made.targets[0]
-        is_generator = isinstance(made.value, ast.Call) and name_of(made.value.func) in GENERATORS
+    for made, target, call in source.makers():
+        is_generator = name_of(call.func) in GENERATORS
         for holder in savers(source) if is_generator else ():
             place = source.statement(holder.lineno)
             moved = above(source, made, place) if place else None
@@ -294,9 +291,9 @@ def of_objects(source: Source) -> Iterator[Sequence[Edit]]:
     """Yields the edits by which a checkpoint has the numbers and generators of an object of a class of another file."""
     own = {each.name for each in source.of(ast.ClassDef)}
     made_of = [
-        (each, each.targets[0], name_of(each.value.func))
-        for each in source.of(ast.Assign)
-        if isinstance(each.value, ast.Call) and isinstance(each.value.func, ast.Name)
+        (made, target, call.func.id)
+        for made, target, call in source.makers()
+        if isinstance(call.func, ast.Name)
     ]
     for holder in savers(source):
         place = source.statement(holder.lineno)

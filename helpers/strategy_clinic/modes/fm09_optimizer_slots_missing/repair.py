@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 from ...examiner.repair_optimizers import build_where_made
-from ...examiner.repair_saved import hold, made_by, places
+from ...examiner.repair_saved import hold, optimizers_made, places
 
 
 @repairs("fm09")
 def build_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from build_where_made(source)
     for place in places(source, line):
-        yield from hold(source, place, made_by(source, "optimizer", place))
+        yield from hold(source, place, optimizers_made(source, place))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, is_strategy_made, repairs_statement
+from ...examiner.repair import Source, is_strategy, repairs_statement
 
 # As a counter, as a sum over replicas, as a mean: which one is right shows in the runs.
 AGGREGATIONS = "ONLY_FIRST_REPLICA", "SUM", "MEAN"
@@ -18,7 +18,7 @@ def make_in_scope(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit
         yield source.under_scope([statement])  # an object, which makes the variable
     if not isinstance(statement, ast.Assign) or len(calls) != 1:
         return
-    if isinstance(own := source.class_of(statement), ast.ClassDef):
+    if own := source.class_of(statement):
         yield from made_in_scope(source, own)
     is_moved = source.is_in_scope(statement)
     moved = [] if is_moved else source.under_scope([statement])
@@ -34,20 +34,18 @@ def make_in_scope(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit
 
 def made_in_scope(source: Source, own: ast.ClassDef) -> Iterator[Sequence[Edit]]:
     """Yields the scope around each statement that makes an object of a class, whose variables may say how they become one."""
-    for made in source.of(ast.Assign):
+    for made, *_ in source.makers():
         if source.calls(own.name, made) and (moved := source.under_scope([made])):
             yield moved
 
 
 def made_later(source: Source, statement: ast.Assign, call: ast.Call) -> Iterator[Sequence[Edit]]:
     """Yields a variable that is made after the strategy, which is made below it in the same block."""
-    block = source.block(statement)
-    text = source.code(statement)
-    for made in block[block.index(statement) + 1 :]:
-        if not is_strategy_made(made):
-            continue
-        for name in AGGREGATIONS:
+    block, text = source.block(statement), source.code(statement)
+    for made, strategy, maker in source.makers():
+        is_below = made in block[block.index(statement) + 1 :]
+        for name in AGGREGATIONS if is_below and is_strategy(maker) else ():
             chosen = f"{source.code(call)[:-1]}, aggregation=tf.VariableAggregation.{name})"
-            scope = f"with {source.code(made.targets[0])}.scope():"
+            scope = f"with {source.code(strategy)}.scope():"
             later = f"    {text.replace(source.code(call), chosen)}"
             yield [source.without(statement), source.insert_after(made, scope, later)]

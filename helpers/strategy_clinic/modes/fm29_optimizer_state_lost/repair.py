@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 from ...examiner.repair_optimizers import OPTIMIZERS
-from ...examiner.repair_saved import added, hold, made_at, made_by, places
+from ...examiner.repair_saved import added, hold, made_at, optimizers_made, places
 
 
 @repairs("fm29")
@@ -15,7 +15,7 @@ def save_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from keep_compiled(source, line)
     for place in places(source, line):
         told = made_at(source, source.told, place)
-        yield from hold(source, place, [*told, *made_by(source, "optimizer", place)])
+        yield from hold(source, place, [*told, *optimizers_made(source, place)])
     yield from hold_beside_another(source)
     yield from build_before_load(source, line)
 
@@ -24,7 +24,7 @@ def hold_beside_another(source: Source) -> Iterator[Sequence[Edit]]:
     """Yields the variables of an optimizer in a dict that has those of another one, by which a program saves and loads."""
     for held in source.of(ast.Dict):
         kept = {source.code(each) for each in held.values}
-        made = [f"{each}.variables" for each in made_by(source, "optimizer", held.lineno)]
+        made = [f"{each}.variables" for each in optimizers_made(source, held.lineno)]
         missing = [each for each in made if each not in kept]
         for each in missing if len(missing) < len(made) else ():
             if edit := added(source, held, each.split(".")[-2], each):

@@ -118,16 +118,12 @@ def penalties(source: Source, statement: ast.stmt) -> list[ast.Call]:
 
 def loss_calls(source: Source, statement: ast.stmt) -> list[ast.Call]:
     """Returns the calls of an object of `keras.losses` that takes the mean; one is made or called in this statement."""
-    made = [
-        each
-        for each in source.of(ast.Assign)
-        if isinstance(each.value, ast.Call)
-        and ".losses." in source.code(each.value.func)
-        and keyword(each.value, "reduction") is None
+    losses = [
+        (made, source.code(target))
+        for made, target, call in source.makers()
+        if ".losses." in source.code(call.func) and keyword(call, "reduction") is None
     ]
-    losses = {source.code(each.targets[0]) for each in made}
-    own = [each for each in made if each is statement]
-    within = None if own else statement
-    chosen = {source.code(own[0].targets[0])} if own else losses
+    own = [name for made, name in losses if made is statement]
+    within, chosen = (None, own) if own else (statement, [name for _, name in losses])
     calls = [call for call in source.of(ast.Call, within) if source.code(call.func) in chosen]
     return calls if len(calls) == 1 else []

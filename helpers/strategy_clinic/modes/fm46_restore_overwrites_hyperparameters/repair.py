@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs_statement
-from ...examiner.repair_saved import made_by
+from ...examiner.repair_saved import optimizers_made
 
 KEPT = "rate_before_restore"
 RESTORES = "restore", "read", "restore_or_initialize", "load_weights"
@@ -17,7 +17,7 @@ def set_rate_again(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edi
     if KEPT in source.text:
         return
     yield from moved(source, statement)
-    known = [*optimizers(source, statement), *made_by(source, "optimizer", statement.lineno)]
+    known = [*optimizers(source, statement), *optimizers_made(source, statement.lineno)]
     for optimizer in dict.fromkeys(known if has(source, RESTORES, statement) else ()):
         rate = f"{optimizer}.learning_rate"
         yield [

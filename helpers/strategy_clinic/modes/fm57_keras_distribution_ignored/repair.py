@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, is_strategy_made, repairs
+from ...examiner.repair import Source, is_strategy, repairs
 
 MIRRORED = "tf.distribute.MirroredStrategy()"
 
@@ -22,7 +22,5 @@ def strategy_of_tensorflow(source: Source, line: int) -> Iterator[Sequence[Edit]
 
 def strategy_in(source: Source) -> str:
     """Returns the name of the only strategy that the program makes, or else the call that makes one."""
-    made = [
-        source.code(each.targets[0]) for each in source.of(ast.Assign) if is_strategy_made(each)
-    ]
+    made = [source.code(target) for _, target, call in source.makers() if is_strategy(call)]
     return made[0] if len(made) == 1 else MIRRORED

@@ -60,7 +60,7 @@ def kept_by_metric(
 ) -> Iterator[Sequence[Edit]]:
     """Yields a metric that is named as the loss, for shares of it and for means, and what makes it."""
     own = source.class_of(statement)
-    if not isinstance(own, ast.ClassDef):
+    if own is None:
         return
     made = functions_named(own.body, "__init__")
     begun = [each for init in made for each in init.body if "super()" in source.code(each)]

@@ -28,23 +28,20 @@ def trace_again(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 
 def methods_traced(source: Source, own: ast.AST) -> list[str]:
     """Returns the traced functions of an object: methods, and attributes that one of its methods gives them."""
-    made = [each for each in source.of(ast.Assign, own) if isinstance(each.value, ast.Call)]
-    kept = [source.code(each.targets[0]) for each in made if is_tf_function(each.value)]
+    kept = [source.code(target) for _, target, call in source.makers(own) if is_tf_function(call)]
     methods = [f"self.{name}" for name in traced(source, own)]
     return [*methods, *(name for name in kept if name.startswith("self."))]
 
 
 def below(source: Source, line: int) -> list[int]:
     """Returns the lines below one that make something in a loop."""
-    made = [each for each in source.of(ast.Assign) if isinstance(each.value, ast.Call)]
-    return [each.lineno for each in made if each.lineno > line]
+    return [each.lineno for each, *_ in source.makers() if each.lineno > line]
 
 
 def traced(source: Source, scope: ast.AST) -> list[str]:
     """Returns the names that a function, a class or the module gives to traced functions."""
     defined = [each for each in source.of(ast.FunctionDef) if source.function(each) is scope]
-    made = [each for each in source.of(ast.Assign) if source.function(each) is scope]
     names = [each.name for each in defined if any(map(is_tf_function, decorators(each)))]
-    calls = [each for each in made if isinstance(each.value, ast.Call)]
-    names += [source.code(each.targets[0]) for each in calls if is_tf_function(each.value)]
+    made = [each for each in source.makers() if source.function(each[0]) is scope]
+    names += [source.code(target) for _, target, call in made if is_tf_function(call)]
     return list(dict.fromkeys(names))
