@@ -7,6 +7,7 @@ import pytest
 import recorded
 from recorded import LINE, OTHER, answering, found, modes, run, stack, strategy, updated
 from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.findings import FULL_BATCHES
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
@@ -151,7 +152,7 @@ def test_batches_whose_size_a_graph_does_not_know(full, expected):
     again = answering(Replace=run(strategy(), *full))
     found = diagnose(Runs([UNKNOWN]), again).findings
     assert [(each.mode, each.line) for each in found] == expected
-    assert again.asked == [rule.FULL_BATCHES]
+    assert again.asked == [FULL_BATCHES]
 
 
 @pytest.mark.parametrize("events", [[CALLED, TRAINS], [strategy(1), TRAINS], []])

@@ -23,7 +23,6 @@ from ..observer.events import (
     Held,
     Owner,
     Part,
-    PartUsed,
     ProgramState,
     Stack,
     StepEnded,
@@ -277,9 +276,9 @@ def models_agree(state: State, rights: State) -> bool:
 
 def is_steady(run: Recording, whole: Recording) -> bool:
     """Tells whether the steps of a restart have the examples of the whole run, and draw nothing at random."""
-    parts = [each.part for one in (run, whole) for each in one.of(PartUsed)]
+    draws = any(each.uses(Part.RANDOM_NUMBERS) for each in (run, whole))
     seeds = [number for number in run.written if run.maker_of(number) is Owner.RANDOM]
-    return not (seeds or Part.RANDOM_NUMBERS in parts) and all(
+    return not (seeds or draws) and all(
         goes_on(taken, sequences_like(taken, whole), run.devices) for taken in run.of(ExamplesTaken)
     )
 

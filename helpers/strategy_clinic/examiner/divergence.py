@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..observer.events import (
     Ended,
     ModelAnswered,
     Part,
-    PartUsed,
     Sample,
     Stack,
     StepEnded,
@@ -19,7 +18,7 @@ from ..observer.events import (
     step_name,
 )
 from ..observer.replacements import Replacement
-from .findings import Change, FollowUp, Replace
+from .findings import Answers, Change, FollowUp, Replace, once_more
 from .recording import Recording
 
 SAME = 5e-3  # correct programs agree to 3e-6 on 1, 2 and 4 devices, and with one fault that raises nothing to 1e-2 at best
@@ -110,7 +109,7 @@ def sensitive_points(one: Recording, other: Recording) -> frozenset[Point]:
 
 def points_of_rounding(
     run: Recording, replaced: Collection[Replacement] = (), without: Recording | None = None
-) -> Generator[FollowUp, Recording | None, frozenset[Point] | None]:
+) -> Answers[frozenset[Point] | None]:
     """Returns where a run, or that without the replaced parts, changes with the last digits of the weights; None: unknown."""
     nudged = yield nudged_run(run, replaced)
     if nudged is None or not nudged.finished:
@@ -174,7 +173,7 @@ def distance(one: Sample, other: Sample) -> float:
 
 def tolerance(recording: Recording) -> float:
     half = any(made.dtype in ("bfloat16", "float16") for made in recording.variables.values())
-    half = half or any(used.part is Part.HALF_PRECISION for used in recording.of(PartUsed))
+    half = half or recording.uses(Part.HALF_PRECISION)
     return SAME_IN_HALF_PRECISION if half else SAME
 
 
@@ -186,9 +185,9 @@ def repeats(one: Recording, other: Recording) -> bool:
     return one.outcome is other.outcome and first_divergence(one, other) is None
 
 
-def repeats_again(recording: Recording) -> Generator[FollowUp, Recording | None, bool]:
+def repeats_again(recording: Recording) -> Answers[bool]:
     """Asks for the same run once more, and tells whether it comes to the same values."""
-    again = yield FollowUp(recording, None, "once more, as it was")
+    again = yield once_more(recording)
     return again is not None and repeats(recording, again)
 
 
@@ -232,7 +231,7 @@ def answers(recording: Recording) -> dict[tuple[Stack, int], ModelAnswered]:
     return found
 
 
-def depends_on_mean(matched: Recording) -> Generator[FollowUp, Recording | None, bool]:
+def depends_on_mean(matched: Recording) -> Answers[bool]:
     """Tells whether a matched run trains as the plain one if its batches have that one's examples several times.
 
     A step may use the batch size of one replica by itself: it divides by it, or draws as much noise. Then the runs differ though
@@ -240,7 +239,7 @@ def depends_on_mean(matched: Recording) -> Generator[FollowUp, Recording | None,
     """
     plain = matched.plain
     parts = {Replacement.SAME_EXAMPLES}
-    if plain and any(used.part is Part.RANDOM_NUMBERS for used in plain.of(PartUsed)):
+    if plain and plain.uses(Part.RANDOM_NUMBERS):
         parts.add(Replacement.CONSTANT_NUMBERS)
         change = Replace(frozenset({Replacement.CONSTANT_NUMBERS}))
         plain = yield FollowUp(plain, change, "with constants instead of random numbers")
@@ -254,7 +253,7 @@ def depends_on_mean(matched: Recording) -> Generator[FollowUp, Recording | None,
 
 def both_replaced(
     one: Recording, other: Recording, change: Change | None, words: str
-) -> Generator[FollowUp, Recording | None, tuple[Recording, Recording] | None]:
+) -> Answers[tuple[Recording, Recording] | None]:
     """Asks for two runs with the same change; returns None if one of them is not run to its end."""
     changed = yield FollowUp(one, change, words)
     other_changed = yield FollowUp(other, change, words)
@@ -265,7 +264,7 @@ def both_replaced(
 
 def effect_of(
     follow_up: FollowUp, *, on_answers: bool = True, besides: int = 0
-) -> Generator[FollowUp, Recording | None, Divergence | ModelAnswered | None]:
+) -> Answers[Divergence | ModelAnswered | None]:
     """Asks for a follow-up, and returns what it changes in the training, `besides` one variable, or in a model's answers.
 
     A difference counts only if the run repeats itself without the change.
@@ -281,7 +280,7 @@ def effect_of(
         effect = first_other_answer(recording, changed)
     if effect is None:
         return None
-    again = yield FollowUp(recording, None, "once more, as it was")
+    again = yield once_more(recording)
     return effect if again and is_deterministic(recording, again) else None
 
 

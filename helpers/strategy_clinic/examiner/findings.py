@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..observer.events import Outcome, Stack
 from ..observer.replacements import Replacement
@@ -217,6 +217,22 @@ class FollowUp:
     recording: Recording = field(repr=False)
     change: Change | None
     words: str = field(compare=False)  # for the progress line, such as "with v as it was at first"
+
+
+Result = TypeVar("Result")
+# Asks for follow-ups, and returns what they show.
+Answers = Generator[FollowUp, "Recording | None", Result]
+
+
+FULL_BATCHES = Replace(frozenset({Replacement.FULL_BATCHES}))
+
+
+def once_more(recording: Recording) -> FollowUp:
+    return FollowUp(recording, None, "once more, as it was")
+
+
+def with_full_batches(recording: Recording) -> FollowUp:
+    return FollowUp(recording, FULL_BATCHES, "without a smaller last batch")
 
 
 # The result

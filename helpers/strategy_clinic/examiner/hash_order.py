@@ -17,11 +17,10 @@ from ..observer.events import Frame, GradientsApplied, Loaded, MetricsReported, 
 from ..observer.keras_models import MOST_ANSWERS
 from .blame import called_name, nodes_of_file
 from .divergence import tolerance
-from .findings import FollowUp, OtherHashes
+from .findings import Answers, FollowUp, OtherHashes, once_more
 from .printed import ANY_NUMBER, is_comparable, program_files
 from .recording import Recording, Role
 from .restarts import loads_at_start
-from .rule import Answers
 
 SETS = {"set", "frozenset"}
 # What these return of a set has no order, or one of its own: for a program that has no other set, no run is made.
@@ -38,7 +37,7 @@ def answers_otherwise(run: Recording) -> Answers[Stack]:
     other = yield FollowUp(run, OtherHashes(), WORDS)
     if other is None or not other.finished or not are_other_answers(run, other):
         return ()
-    again = yield FollowUp(run, None, "once more, as it was")
+    again = yield once_more(run)
     is_reason = again is not None and not are_other_answers(run, again)
     return lines[:1] if is_reason else ()
 

@@ -36,9 +36,9 @@ from .divergence import (
     nudged_run,
     sensitive_points,
 )
-from .findings import Replace
+from .findings import Answers, Replace
 from .recording import Recording
-from .rule import Answers, Runs, least_and_most
+from .rule import Runs, least_and_most
 from .suspects import replaced_as_expected
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?|\bnan\b|\binf\b")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -24,6 +24,7 @@ from ..observer.events import (
     GradientComputed,
     GradientsApplied,
     Loaded,
+    LocatedEvent,
     ModelCalled,
     ModelCompiled,
     ModelSettings,
@@ -31,6 +32,8 @@ from ..observer.events import (
     OtherKerasUsed,
     Outcome,
     Owner,
+    Part,
+    PartUsed,
     Saved,
     SavedAgain,
     SaveKind,
@@ -136,27 +139,14 @@ class Recording:
     ) -> list[Kind]:
         """Returns the events of a kind; those from `after` on, and before `until`, if these are given."""
         if after is None and until is None:
-            return [*self._of_kind(kind)]
+            return cast(list[Kind], [*self._by_kind.get(kind, ())])
         start = self._position(after) if after is not None else 0
         end = self._position(until) if until is not None else len(self.events)
         return [event for event in self.events[start:end] if isinstance(event, kind)]
 
-    def _of_kind(self, kind: type[Kind]) -> list[Kind]:
-        """Returns all events of a kind. Rules ask for few kinds, and often for the same."""
-        if kind not in self._kinds:
-            classes = [each for each in self._by_class if issubclass(each, kind)]
-            if len(classes) > 1:
-                self._kinds[kind] = [each for each in self.events if isinstance(each, kind)]
-            else:
-                self._kinds[kind] = next((self._by_class[each] for each in classes), [])
-        return cast(list[Kind], self._kinds[kind])
-
     @cached_property
-    def _kinds(self) -> dict[type[Event], Sequence[Event]]:
-        return {}
-
-    @cached_property
-    def _by_class(self) -> dict[type[Event], list[Event]]:
+    def _by_kind(self) -> dict[type[Event], list[Event]]:
+        """All events by their class: rules ask for few, and often for the same."""
         found: dict[type[Event], list[Event]] = {}
         for event in self.events:
             found.setdefault(type(event), []).append(event)
@@ -169,7 +159,7 @@ class Recording:
         return next(i for i, other in enumerate(self.events) if other is event)
 
     def last(self, kind: type[Kind]) -> Kind | None:
-        return next(reversed(self._of_kind(kind)), None)
+        return next(reversed(self.of(kind)), None)
 
     def absolute(self, path: str) -> str:
         """Returns the path that a program means, whose folder is the one in which it was started."""
@@ -208,8 +198,7 @@ class Recording:
 
     def first_made_by(self, maker: Owner) -> Stack:
         """Returns where the first variable of a maker was made, if a line of the program is known."""
-        stacks = [made.location for made in self.of(VariableMade) if made.maker is maker]
-        return next(filter(None, stacks), ())
+        return first_line(made for made in self.of(VariableMade) if made.maker is maker)
 
     def name_of(self, number: int) -> str:
         made = self.variable(number)
@@ -311,6 +300,10 @@ class Recording:
         """Returns where a gradient was last computed of which a part is None."""
         return next((each.location for each in self.of(GradientComputed)[::-1] if each.missing), ())
 
+    def uses(self, *parts: Part) -> bool:
+        """Tells whether a step has one of these parts."""
+        return any(used.part in parts for used in self.of(PartUsed))
+
     # Models
 
     def definitions(self, use: Use, compiled_at: Stack = ()) -> list[Definition]:
@@ -405,6 +398,11 @@ class Recording:
     @property
     def checkpoints(self) -> list[Saved]:
         return [save for save in self.of(Saved) if save.kind is SaveKind.CHECKPOINT]
+
+
+def first_line(events: Iterable[LocatedEvent]) -> Stack:
+    """Returns where the first of these events was of which a line of the program is known."""
+    return next((each.location for each in events if each.location), ())
 
 
 def with_last_names(events: tuple[Event, ...]) -> tuple[Event, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from ..base.files import PACKAGE
 from ..observer.events import (
@@ -18,9 +18,18 @@ from ..observer.events import (
     Stack,
     StrategyMade,
 )
-from ..observer.replacements import Replacement
 from .batch_sizes import chosen_sizes
-from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text, counted
+from .findings import (
+    Answers,
+    Evidence,
+    Finding,
+    FollowUp,
+    Location,
+    Note,
+    Text,
+    counted,
+    with_full_batches,
+)
 from .recording import Recording, Role
 from .suspects import Suspect
 
@@ -30,13 +39,6 @@ if TYPE_CHECKING:
 # A rule yields findings, notes, and follow-ups: for each of these the engine sends its recording, or None if it was not run.
 Steps = Generator[Finding | Note | FollowUp, Recording | None, None]
 Findings = Steps | Iterator[Finding]
-Result = TypeVar("Result")
-Answers = Generator[
-    FollowUp, Recording | None, Result
-]  # asks for follow-ups, and returns what they show
-
-
-FULL_BATCHES = Replace(frozenset({Replacement.FULL_BATCHES}))
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def is_distributed(recording: Recording) -> Answers[bool]:
     """
     if recording.examples_seen:
         return True
-    full = yield FollowUp(recording, FULL_BATCHES, "without a smaller last batch")
+    full = yield with_full_batches(recording)
     return full is not None and not full.of(InputShared) and full.examples == recording.examples
 
 

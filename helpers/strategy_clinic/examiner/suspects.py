@@ -17,7 +17,7 @@ from ..observer.events import (
 from ..observer.replacements import Replacement
 from .blame import called_at, from_first_line
 from .divergence import Divergence, is_finite
-from .recording import Recording
+from .recording import Recording, first_line
 
 RIGHT = "; your program is right"
 OF_PARTS = (
@@ -71,7 +71,7 @@ class Suspect:
 
 
 def uses(part: Part) -> Callable[[Divergence], bool]:
-    return lambda divergence: any(each.part is part for each in divergence.other.of(PartUsed))
+    return lambda divergence: divergence.other.uses(part)
 
 
 def place_of(part: Part) -> Callable[[Divergence], Stack]:
@@ -79,7 +79,7 @@ def place_of(part: Part) -> Callable[[Divergence], Stack]:
 
     def place(divergence: Divergence) -> Stack:
         used = [each for each in divergence.other.of(PartUsed) if each.part is part]
-        return from_first_line(next((each.location for each in used if each.location), ()))
+        return from_first_line(first_line(used))
 
     return place
 
@@ -97,8 +97,7 @@ def begins_late(divergence: Divergence) -> bool:
 
 
 def gradient_line(divergence: Divergence) -> Stack:
-    located = [each.location for each in divergence.other.of(GradientComputed) if each.location]
-    return located[0] if located else ()
+    return first_line(divergence.other.of(GradientComputed))
 
 
 EXPECTED = (
@@ -146,7 +145,7 @@ def clippings(recording: Recording) -> frozenset[Replacement]:
     found = set()
     if any(update.optimizer.clips for update in recording.of(GradientsApplied)):
         found.add(Replacement.NO_CLIPPING)
-    if any(used.part is Part.CLIPPING for used in recording.of(PartUsed)):
+    if recording.uses(Part.CLIPPING):
         found.add(Replacement.NO_OWN_CLIPPING)
     return frozenset(found)
 

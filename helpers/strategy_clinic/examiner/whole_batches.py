@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ..observer.events import DatasetBatched, ModelCalled
 from .divergence import both_replaced
+from .findings import FULL_BATCHES, Answers
 from .printed import WORDS, PrintedDifference
 from .recording import Recording
-from .rule import FULL_BATCHES, Answers, Runs, least_and_most
+from .rule import Runs, least_and_most
 
 
 def whole_batch_counted(runs: Runs, difference: PrintedDifference) -> Answers[ModelCalled | None]:

@@ -20,6 +20,7 @@ from .divergence import (
 from .findings import (
     DIVERGES,
     FRAMEWORK,
+    Answers,
     Evidence,
     Finding,
     FollowUp,
@@ -29,7 +30,7 @@ from .findings import (
     Text,
 )
 from .recording import Recording
-from .rule import Answers, ModeRules, Runs, Steps
+from .rule import ModeRules, Runs, Steps
 from .suspects import EXPECTED, IN_LOOPS, ROWS, SUSPECTS, Side, Suspect
 
 SMALL = 20  # times the tolerance

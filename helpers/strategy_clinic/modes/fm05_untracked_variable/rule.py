@@ -9,6 +9,7 @@ from ...examiner.after_restart import Key, kept_values, named
 from ...examiner.blame import called_at, from_contents, same_statement, statement_at
 from ...examiner.divergence import Divergence, distance, effect_of, tolerance
 from ...examiner.findings import (
+    Answers,
     BeginWith,
     Finding,
     FollowUp,
@@ -34,7 +35,7 @@ from ...examiner.restarts import (
     steps_loaded,
 )
 from ...examiner.restarts import finding as finding_of_restart
-from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs
+from ...examiner.rule import Runs, Steps, line_of, observed, rule, rule_of_runs
 from ...examiner.unfilled import layers_left_out, loads_with_kept, save_of
 from ...observer.events import (
     Ended,

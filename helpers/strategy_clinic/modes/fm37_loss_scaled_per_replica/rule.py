@@ -20,10 +20,10 @@ from ...examiner.divergence import (
     trainings_of,
     update_ratio,
 )
-from ...examiner.findings import Finding, FollowUp, OnDevices, Replace
+from ...examiner.findings import Answers, Finding, FollowUp, OnDevices, Replace, once_more
 from ...examiner.printed import PrintedDifference, printed_difference, source_of
-from ...examiner.recording import Kind, Recording
-from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs, same_batches
+from ...examiner.recording import Kind, Recording, first_line
+from ...examiner.rule import Runs, Steps, compared, rule_of_runs, same_batches
 from ...examiner.suspects import clippings, replaced_as_expected
 from ...examiner.whole_batches import whole_batch_counted
 from ...observer.events import (
@@ -32,7 +32,6 @@ from ...observer.events import (
     InputShared,
     Operation,
     Part,
-    PartUsed,
     Stack,
     StepEnded,
     step_name,
@@ -241,8 +240,8 @@ def without_expected(pair: Pair, divergence: Divergence) -> Answers[Pair | None]
 
 
 def distortions(recording: Recording) -> frozenset[Replacement]:
-    masked = any(used.part is Part.MASK for used in recording.of(PartUsed))
-    return clippings(recording) | ({Replacement.NO_MASK} if masked else set())
+    masked = {Replacement.NO_MASK} if recording.uses(Part.MASK) else set()
+    return clippings(recording) | masked
 
 
 def with_replacements(
@@ -333,8 +332,7 @@ def division_after_loss(pair: Pair) -> Stack:
     """
     recording, loss = pair.watched[1], traced_loss(pair)
     is_whole = loss and traced_loss(pair, 0) and not means(pair) and not other_number(pair)
-    updates = [each.location for each in since(recording, pair.training, GradientsApplied)]
-    stack = next(filter(None, updates), ()) if is_whole else ()
+    stack = first_line(since(recording, pair.training, GradientsApplied)) if is_whole else ()
     if not stack or "fit" in blame.called_at(stack[0]):
         return ()
     counts = {"num_replicas_in_sync"}
@@ -385,7 +383,7 @@ def line_of_gradient(recording: Recording, training: int) -> Stack:
     computed = since(recording, training, GradientComputed)
     # A loss may have gradients in it that are taken of no variable
     of_variables = [each for each in computed if each.connected] or computed
-    return next((each.location for each in of_variables if each.location), ())
+    return first_line(of_variables)
 
 
 def since(recording: Recording, training: int, kind: type[Kind]) -> list[Kind]:
@@ -430,15 +428,13 @@ def is_repeated(shows: Callable[..., object], pair: Pair, *against: Any) -> Answ
         return False
     if pair.replacements:  # of runs that repeat themselves
         return True
-    again = yield FollowUp(other, None, "once more, as it was")
+    again = yield once_more(other)
     return again is None or bool(shows(replace(pair, other=again), *against))
 
 
 def is_same_training(one: Recording, other: Recording) -> bool:
     """Tells whether both were seen to take in the same number of examples in a step, with optimizers of the same rate."""
-    if any(used.part in OTHER_REASONS for used in other.of(PartUsed)) or other.of(InputShared):
-        return False
-    if other.trains_alone:
+    if other.uses(*OTHER_REASONS) or other.of(InputShared) or other.trains_alone:
         return False
     rates = [
         {update.optimizer.learning_rate for update in each.of(GradientsApplied)}

@@ -16,7 +16,7 @@ from ...examiner.divergence import (
     distance,
     update_ratio,
 )
-from ...examiner.findings import Evidence, Finding, FollowUp, Location, Note, Text, counted
+from ...examiner.findings import Evidence, Finding, Location, Note, Text, counted, once_more
 from ...examiner.history import updates_of, values_at_end
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import (
@@ -211,7 +211,7 @@ def first_replica_alone(runs: Runs) -> Steps:
             for made, distance in differences(other, one)
             if is_of_first_replica(other, made) and distance > SAME
         }
-        again = (yield FollowUp(other, None, "once more, as it was")) if apart else None
+        again = (yield once_more(other)) if apart else None
         changes = {made.number: each for made, each in differences(other, again)} if again else {}
         for number in [each for each in apart if changes.get(each, SAME) < SAME][:1]:
             made = other.variables[number]

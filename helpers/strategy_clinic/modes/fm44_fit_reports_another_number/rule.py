@@ -9,10 +9,11 @@ from ...examiner.blame import (
     with_keyword,
 )
 from ...examiner.divergence import first_divergence, nudged_run
+from ...examiner.findings import Answers
 from ...examiner.printed import printed_difference, source_of
 from ...examiner.recording import Recording
 from ...examiner.reported import is_scaled, line_in_step, updates
-from ...examiner.rule import Answers, Runs, Steps, compared, least_and_most, rule_of_runs
+from ...examiner.rule import Runs, Steps, compared, least_and_most, rule_of_runs
 from ...examiner.whole_batches import whole_batch_counted
 from ...observer.events import Definition, Frame, MetricsReported, Stack, StepEnded, Use
 

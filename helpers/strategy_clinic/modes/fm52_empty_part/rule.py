@@ -7,16 +7,18 @@ from dataclasses import replace
 from ...examiner.blame import called_at
 from ...examiner.divergence import is_finite
 from ...examiner.findings import (
+    FULL_BATCHES,
     Evidence,
     Finding,
     FollowUp,
     Location,
     Text,
     counted,
+    with_full_batches,
 )
 from ...examiner.hangs import ended_at
-from ...examiner.recording import Recording, stack_of
-from ...examiner.rule import FULL_BATCHES, Runs, Steps, advises, compared, names, rule_of_runs
+from ...examiner.recording import Recording, first_line, stack_of
+from ...examiner.rule import Runs, Steps, advises, compared, names, rule_of_runs
 from ...examiner.suspects import RIGHT
 from ...observer.events import (
     BatchTaken,
@@ -25,7 +27,6 @@ from ...observer.events import (
     GradientComputed,
     MetricsReported,
     Part,
-    PartUsed,
     Stack,
     StepEnded,
 )
@@ -66,9 +67,9 @@ def failure_of_onednn(run: Recording, failed: Recording, raised: ExceptionRaised
 @rule_of_runs("fm52")
 def empty_part(runs: Runs) -> Steps:
     for one, other in worse_on_more(runs, is_finite, lambda each: not is_finite(each)):
-        full = yield FollowUp(other, FULL_BATCHES, "without a smaller last batch")
+        full = yield with_full_batches(other)
         if full is not None and full.finished and full.trained and is_finite(full):
-            of_keras = normalizes(other)
+            of_keras = other.uses(Part.BATCH_STATISTICS)
             message = "weights turn NaN: a replica gets no example of the last batch, and " + (
                 f"BatchNormalization of Keras 3 has NaN gradients for an empty part{RIGHT}"
                 if of_keras
@@ -83,7 +84,7 @@ def empty_part(runs: Runs) -> Steps:
 def nothing_to_average(runs: Runs) -> Steps:
     """Checks for what `fit` reports, where the weights stay numbers: no gradient comes from a part without examples."""
     for one, other in worse_on_more(runs, reports_numbers, reports_nan):
-        full = yield FollowUp(other, FULL_BATCHES, "without a smaller last batch")
+        full = yield with_full_batches(other)
         if full is not None and full.finished and reports_numbers(full):
             message = "`fit` reports nan: a replica gets no example of the last batch, of which its loss or metric is the mean"
             devices = one.devices, other.devices
@@ -116,14 +117,9 @@ def are_numbers(reported: MetricsReported) -> bool:
     return all(math.isfinite(each.value) for each in reported.metrics)
 
 
-def normalizes(recording: Recording) -> bool:
-    return any(each.part is Part.BATCH_STATISTICS for each in recording.of(PartUsed))
-
-
 def batch_line(recording: Recording) -> Stack:
     """Returns the line that makes batches, or else the one that computes gradients."""
-    lines = [*recording.of(DatasetBatched), *recording.of(GradientComputed)]
-    return next((each.location for each in lines if each.location), ())
+    return first_line([*recording.of(DatasetBatched), *recording.of(GradientComputed)])
 
 
 @advises("fm52")

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Sequence, Set
 
 from ...examiner import blame
-from ...examiner.findings import Finding, FollowUp, Note, counted
+from ...examiner.findings import Finding, Note, counted, with_full_batches
 from ...examiner.printed import printed_difference, program_files
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import (
-    FULL_BATCHES,
     Runs,
     Steps,
     blames,
@@ -55,7 +54,7 @@ def same_batch_everywhere(recording: Recording) -> Steps:
     shared = same_for_all(recording)
     is_unseen = recording.examples and not recording.examples_seen
     if not shared and is_unseen and recording.replicas > 1 and recording.role is Role.WATCHED:
-        full = yield FollowUp(recording, FULL_BATCHES, "without a smaller last batch")
+        full = yield with_full_batches(recording)
         shared = same_for_all(full) if full else None
     if shared:
         given, examples = shared

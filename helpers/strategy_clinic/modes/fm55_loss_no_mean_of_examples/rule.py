@@ -14,9 +14,9 @@ from ...examiner.divergence import (
     points_of_rounding,
     update_ratio,
 )
-from ...examiner.findings import Replace, counted
+from ...examiner.findings import Answers, Replace, counted
 from ...examiner.recording import Recording
-from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs, same_batches
+from ...examiner.rule import Runs, Steps, compared, rule_of_runs, same_batches
 from ...examiner.suspects import (
     Side,
     Suspect,
@@ -27,7 +27,7 @@ from ...examiner.suspects import (
     replaced_as_expected,
     uses,
 )
-from ...observer.events import GradientComputed, Operation, Part, PartUsed, Stack
+from ...observer.events import GradientComputed, Operation, Part, Stack
 from ...observer.replacements import Replacement
 
 # Why a loss of Keras, or a chosen way to add up, makes the runs differ.
@@ -60,8 +60,8 @@ def ratio_of_part(runs: Runs) -> Steps:
                 "the loss divides by a sum over the batch, and each replica divides by that of its part; "
                 f"the {update} on {other.replicas} devices differs from that on {counted(one.replicas, 'device')}"
             )
-            is_added_up = any(each.part is Part.SCALAR_LOSS for each in other.of(PartUsed))
-            yield compared("fm55", counts, location, message, fix=SHARE if is_added_up else "")
+            fix = SHARE if other.uses(Part.SCALAR_LOSS) else ""
+            yield compared("fm55", counts, location, message, fix=fix)
             return
 
 
@@ -108,8 +108,8 @@ def are_multiples(one: Recording, other: Recording, training: int) -> bool:
 
 def has_own_loss(divergence: Divergence) -> bool:
     """Tells whether the program computes the loss of its step."""
-    others = {used.part for used in divergence.other.of(PartUsed)} & OTHER_REASONS
-    return bool(gradient_line(divergence) and not (others or is_fit(divergence)))
+    is_other = is_fit(divergence) or divergence.other.uses(*OTHER_REASONS)
+    return bool(gradient_line(divergence)) and not is_other
 
 
 def loss_line(divergence: Divergence) -> Stack:

@@ -15,11 +15,11 @@ from ...examiner.after_restart import (
 )
 from ...examiner.blame import from_definer, from_iterated, loop_around
 from ...examiner.divergence import repeats_again
-from ...examiner.findings import FollowUp, OtherLaterSeeds, OtherSeed
+from ...examiner.findings import Answers, FollowUp, OtherLaterSeeds, OtherSeed
 from ...examiner.history import steps_at_end, updates_of
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import begins_as_made, finding, is_only_order, other_end, resumed
-from ...examiner.rule import Answers, Runs, Steps, observed, rule, rule_of_runs
+from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
 from ...observer.events import (
     EpochsLeftOut,
     ExamplesSkipped,
