@@ -302,6 +302,11 @@ def called_at(frame: Frame) -> list[str]:
     return [called_name(call) for call in calls_in(statement_at(frame))]
 
 
+def calls_at(stack: Stack, *names: str) -> bool:
+    """Tells whether the innermost of these lines calls a function of one of these names."""
+    return any({*names} & {*called_at(frame)} for frame in stack[:1])
+
+
 def call_in_files(stack: Stack, is_it: Callable[[ast.Call], bool]) -> Stack:
     """Returns the line of the first call like this in the files of these lines; the lines themselves if there is none."""
     for path in dict.fromkeys(frame.path for frame in stack):
@@ -460,6 +465,12 @@ def in_one_loop(stack: Stack, other: Stack) -> bool:
         return False
     loop = loop_around(stack[0])
     return stack[0] == other[0] or (loop is not None and loop is loop_around(other[0]))
+
+
+def is_in_loop_of(frame: Frame, other: Frame) -> bool:
+    """Tells whether the smallest loop around another line goes through a line, too."""
+    loop = loop_around(other)
+    return loop is not None and frame.scope == other.scope and spans(loop, frame.line)
 
 
 def exits(loop: Loop) -> Iterator[int]:

@@ -15,7 +15,7 @@ from ..observer.events import (
     TrainedInLoop,
 )
 from ..observer.replacements import Replacement
-from .blame import called_at, from_first_line
+from .blame import calls_at, from_first_line
 from .divergence import Divergence, is_finite
 from .recording import Recording, first_line
 
@@ -86,8 +86,7 @@ def place_of(part: Part) -> Callable[[Divergence], Stack]:
 
 def is_fit(divergence: Divergence) -> bool:
     """Tells whether Keras computes the loss and the gradients."""
-    line = gradient_line(divergence)
-    return bool(line) and "fit" in called_at(line[0])
+    return calls_at(gradient_line(divergence), "fit")
 
 
 def begins_late(divergence: Divergence) -> bool:

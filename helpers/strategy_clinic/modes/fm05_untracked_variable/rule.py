@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePath
 
 from ...examiner.after_restart import Key, kept_values, named
-from ...examiner.blame import called_at, from_contents, same_statement, statement_at
+from ...examiner.blame import calls_at, from_contents, same_statement, statement_at
 from ...examiner.divergence import Divergence, distance, effect_of, tolerance
 from ...examiner.findings import (
     Answers,
@@ -301,8 +301,8 @@ def scheduled(run: Recording) -> list[float]:
     """Returns the learning rates that `fit` itself sets, if it sets one before the first update."""
     written, updates = run.of(LearningRateWritten), run.of(GradientsApplied)
     is_first = bool(written and updates) and run.is_before(written[0], updates[0])
-    by_fit = [any("fit" in called_at(frame) for frame in each.location[:1]) for each in written]
-    return [each.value for each in written] if is_first and all(by_fit) else []
+    by_fit = all(calls_at(each.location, "fit") for each in written)
+    return [each.value for each in written] if is_first and by_fit else []
 
 
 def is_beside(path: str, other: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ...examiner.blame import (
     LOOPS_OF_KERAS,
     assigned_value,
-    called_at,
+    calls_at,
     code_at,
     functions_named,
     last_assignment,
@@ -70,7 +70,7 @@ def is_misplaced(recording: Recording, load: VariablesKept) -> bool:
     """Tells whether the file has values that belong there, and nothing says that they are left out on purpose."""
     if not load.fitting:
         return False
-    is_expected = load.skipped or "expect_partial" in called_at(load.location[0])
+    is_expected = load.skipped or calls_at(load.location, "expect_partial")
     return not load.filled or not is_expected or not updates_of(recording, load.kept)
 
 
@@ -91,8 +91,8 @@ def of_another_value(
     recording: Recording, mode: str, raised: ExceptionRaised, stack: Stack
 ) -> str | None:
     """Tells a value of another shape that comes up while a model runs, and no file was read, from one of a file."""
-    is_loop = any({*LOOPS_OF_KERAS} & {*called_at(frame)} for frame in stack[:1])
-    runs_model = is_loop or any(e.location[:1] == stack[:1] for e in recording.of(ModelCalled))
+    calls = [each.location[:1] for each in recording.of(ModelCalled)]
+    runs_model = calls_at(stack, *LOOPS_OF_KERAS) or stack[:1] in calls
     read = [*recording.of(Loaded), *recording.of(CheckpointRestored)]
     return None if runs_model and not read else mode
 

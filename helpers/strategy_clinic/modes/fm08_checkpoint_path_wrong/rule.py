@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ...examiner import blame
-from ...examiner.blame import FILE_FUNCTIONS, called_at, from_argument
+from ...examiner.blame import FILE_FUNCTIONS, from_argument
 from ...examiner.findings import Finding
 from ...examiner.moments import is_part, looks_for
 from ...examiner.options import Options, Origin, can_be_given, line_made_anew
@@ -182,9 +182,7 @@ def sought_at_start(run: Recording) -> dict[Stack, list[Sought]]:
     for sought in run.of(CheckpointSought, until=first):
         found.setdefault(sought.location, []).append(sought)
     for looked in run.of(LookedFor, until=first):
-        if "BackupAndRestore" in [
-            name for frame in looked.location[:1] for name in called_at(frame)
-        ]:
+        if blame.calls_at(looked.location, "BackupAndRestore"):
             found.setdefault(looked.location, []).append(looked)
     return {location: events for location, events in found.items() if location}
 

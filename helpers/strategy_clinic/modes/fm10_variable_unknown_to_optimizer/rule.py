@@ -59,8 +59,8 @@ def compiled_again(recording: Recording, stack: Stack) -> Stack:
     if compiled:
         return compiled.location
     for made in recording.of(VariableMade):
-        is_slot = made.maker is Owner.OPTIMIZER and made.shape and made.location
-        if is_slot and "build" in blame.called_at(made.location[0]):
+        is_slot = made.maker is Owner.OPTIMIZER and made.shape
+        if is_slot and blame.calls_at(made.location, "build"):
             applied = {
                 name for frame in stack for name in blame.owners_at(frame, "apply_gradients")
             }

@@ -61,5 +61,5 @@ def leaves_out(value: ast.expr) -> bool:
 def gradient_with_none(recording: Recording, stack: Stack) -> Stack:
     """Returns the line that computes it, or else the one in a traced function that uses it."""
     computed, raised = recording.last_incomplete_gradient, recording.last(ExceptionRaised)
-    is_step = bool(computed) and "gradient" not in blame.called_at(computed[0])
+    is_step = computed and not blame.calls_at(computed, "gradient")
     return stack if is_step and raised and raised.traced else computed or stack

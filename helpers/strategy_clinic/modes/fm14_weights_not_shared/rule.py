@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from ...examiner.blame import (
     UPDATES,
-    called_at,
+    calls_at,
     calls_in,
     from_parting,
+    is_in_loop_of,
     loop_around,
     nodes_of_file,
-    spans,
     statement_at,
 )
 from ...examiner.findings import Finding, Location, Note, Text
@@ -245,7 +245,7 @@ def parted_by_loads(recording: Recording) -> Iterator[Finding]:
             for used in recording.of(ModelUsed, after=part_load):
                 is_part = is_within(used, part_load) and used.location[:1] in lines
                 update = trains_other(recording, used, whole_load) if is_part else None
-                if update and not is_changed_since(recording, used, part_load):
+                if update and not is_changed(recording, used.trainable, part_load):
                     yield observed(
                         "fm14",
                         recording,
@@ -312,17 +312,7 @@ def trains_other(recording: Recording, used: ModelUsed, whole: Loaded) -> Gradie
 
 def is_in_loop(use: Stack, update: Stack) -> bool:
     """Tells whether a loop of the program makes an update and then comes to a line again."""
-    pairs = itertools.product(use, update)
-    loops = [(one.line, loop_around(other)) for one, other in pairs if one.scope == other.scope]
-    return any(loop and spans(loop, line) for line, loop in loops)
-
-
-def is_changed_since(recording: Recording, used: ModelUsed, load: Loaded) -> bool:
-    """Tells whether something has written to a model since it was loaded."""
-    writes = {each.number for each in recording.of(VariableWritten, after=load)}
-    return bool(writes & {*used.trainable}) or loads_of(recording, used.trainable, after=load) != [
-        load
-    ]
+    return any(itertools.starmap(is_in_loop_of, itertools.product(use, update)))
 
 
 @rule("fm14", after_end=True)
@@ -347,7 +337,8 @@ def copied_before_load(recording: Recording) -> Iterator[Finding]:
                     for each in recording.of(WeightsCopied, after=call)
                     if (each.source, each.target) == (copied.source, copied.target)
                 ]
-                if again and not is_changed(recording, copied.target, load, call):
+                is_filled = {*copied.target} & {*load.variables}
+                if again and not is_filled and not is_changed(recording, copied.target, load, call):
                     yield observed(
                         "fm14",
                         recording,
@@ -375,12 +366,16 @@ def calls_in_training(
                 yield call, update
 
 
-def is_changed(recording: Recording, numbers: tuple[int, ...], after: Event, until: Event) -> bool:
-    """Tells whether something gives one of these variables another value in between."""
-    between = {"after": after, "until": until}
-    writes = {each.number for each in recording.of(VariableWritten, **between)}
-    copies = {n for each in recording.of(WeightsCopied, **between) for n in each.target}
-    return bool((writes | copies) & {*numbers} or loads_of(recording, numbers, **between))
+def is_changed(
+    recording: Recording, numbers: tuple[int, ...], load: Loaded, until: Event | None = None
+) -> bool:
+    """Tells whether something but this load has given one of these variables another value since."""
+    since = {"after": load, "until": until}
+    writes = {each.number for each in recording.of(VariableWritten, **since)}
+    copies = {n for each in recording.of(WeightsCopied, **since) for n in each.target}
+    loads = loads_of(recording, numbers, **since)
+    others = loads[1:] if {*numbers} & {*load.variables} else loads
+    return bool((writes | copies) & {*numbers} or others)
 
 
 @rule("fm14")
@@ -458,14 +453,14 @@ def uses_in_training(
 def is_in_step(call: Stack, update: Stack) -> bool:
     """Tells whether a call was made from the line of an update, as in `fit`, or from the same step of a program's loop."""
     return any(
-        frame == updating or in_loop(frame, updating) for updating in update[:1] for frame in call
+        frame == updating or is_of_update(frame, updating)
+        for updating in update[:1]
+        for frame in call
     )
 
 
-def in_loop(frame: Frame, update: Frame) -> bool:
+def is_of_update(frame: Frame, update: Frame) -> bool:
     """Tells whether a line is in the loop, or else in the function, that makes an update by itself."""
-    if frame.scope != update.scope:
-        return False
-    loop = loop_around(update)
-    is_step = spans(loop, frame.line) if loop else update.function != "<module>"
-    return is_step and bool(UPDATES & {*called_at(update)})
+    is_function = update.function != "<module>" and not loop_around(update)
+    is_step = is_in_loop_of(frame, update) or (is_function and frame.scope == update.scope)
+    return is_step and calls_at((update,), *UPDATES)

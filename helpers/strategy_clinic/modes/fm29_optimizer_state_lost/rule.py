@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...examiner.after_restart import named
 from ...examiner.blame import (
-    called_at,
+    calls_at,
     from_caller,
     from_contents,
     from_decision,
@@ -44,7 +44,7 @@ from ...observer.events import (
     WeightsCopied,
 )
 
-FROM_CONFIGURATION = {"from_config", "deserialize"}
+FROM_CONFIGURATION = "from_config", "deserialize"
 IN_CHECKPOINT = "give the checkpoint the optimizer, too: `tf.train.Checkpoint(model=model, optimizer=optimizer)`"
 IN_FILE = (
     "save and load both: the whole model, compiled with this optimizer, as a `.keras` file; or a `tf.train.Checkpoint` of the "
@@ -135,7 +135,7 @@ def made_from_configuration(recording: Recording) -> Iterator[Finding]:
             continue
         old, new = trained[-1], updates[0].optimizer
         made_at = recording.location_of(min(new.variables, default=0))
-        is_made = FROM_CONFIGURATION & {name for each in made_at[:1] for name in called_at(each)}
+        is_made = calls_at(made_at, *FROM_CONFIGURATION)
         is_alike = is_same_kind(old, new) and old.learning_rate == new.learning_rate
         if is_made and old.steps and not new.steps and is_alike:
             message = f"a configuration has no moments: a new optimizer replaces the one that was at step {old.steps}"

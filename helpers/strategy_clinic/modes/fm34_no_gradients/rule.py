@@ -118,7 +118,7 @@ def loss_without_gradient(recording: Recording, stack: Stack) -> Stack:
     located = recording.last_incomplete_gradient or stack
     if stop := line_of_stop(recording, located):
         return stop
-    if located and "fit" in blame.called_at(located[0]):
+    if blame.calls_at(located, "fit"):
         return (*line_of_loss(recording), *located)
     differentiated = [blame.argument_name(frame, ("gradient",)) for frame in located[:1]]
     return (

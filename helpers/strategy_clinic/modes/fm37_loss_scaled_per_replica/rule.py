@@ -318,7 +318,7 @@ def divided_again(pair: Pair) -> Stack:
     Keras 2 has no operation for that on one device.
     """
     loss, divides = traced_loss(pair), other_number(pair)
-    if not divides and loss and "fit" in blame.called_at(loss.location[0]):
+    if not divides and loss and blame.calls_at(loss.location, "fit"):
         divides = loss.location
     if not loss or divides[:1] != loss.location[:1]:
         return ()
@@ -333,7 +333,7 @@ def division_after_loss(pair: Pair) -> Stack:
     recording, loss = pair.watched[1], traced_loss(pair)
     is_whole = loss and traced_loss(pair, 0) and not means(pair) and not other_number(pair)
     stack = first_line(since(recording, pair.training, GradientsApplied)) if is_whole else ()
-    if not stack or "fit" in blame.called_at(stack[0]):
+    if not stack or blame.calls_at(stack, "fit"):
         return ()
     counts = {"num_replicas_in_sync"}
     for each in blame.nodes_of_file(stack[0].path, ast.Assign | ast.AnnAssign):
@@ -416,8 +416,7 @@ def found(
     counts = pair.one.replicas, pair.other.replicas
     step = step_name(pair.training, 1)
     proof = str(seen[0]) if seen else "compared {} and {} devices, in ".format(*counts) + step
-    by_keras = any("fit" in blame.called_at(frame) for frame in location[:1])
-    fix = fix or (FOR_EACH_EXAMPLE if by_keras else "")
+    fix = fix or (FOR_EACH_EXAMPLE if blame.calls_at(location, "fit") else "")
     return compared("fm37", counts, location, message, proof, fix=fix)
 
 

@@ -5,7 +5,14 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import called_at, from_choice, from_partial, from_parting, nodes_of_file
+from ...examiner.blame import (
+    called_at,
+    calls_at,
+    from_choice,
+    from_partial,
+    from_parting,
+    nodes_of_file,
+)
 from ...examiner.copies import fitted_only, last_difference, state_of_schedule
 from ...examiner.divergence import (
     EXACT,
@@ -60,7 +67,7 @@ FITTED = (
     "such as a rate, is another number in each replica"
 )
 # Functions by which a program makes a variable; layers of Keras make theirs where they are called first.
-MAKES = {"add_weight", "Variable"}
+MAKES = "add_weight", "Variable"
 STEPS = {"run", "fit"}
 VARIANCE = re.compile(r"/moving_variance(:0)?$")
 RAISED_IN = re.compile(r'File "([^"]+)", line \d+')
@@ -122,7 +129,7 @@ def layer_of(name: str) -> str:
 
 def assigned_at(recording: Recording, made: VariableMade) -> Stack:
     """Returns where replicas assign a variable that an optimizer trains or Keras has made: no aggregation helps there."""
-    is_own = MAKES & {*called_at(made.location[0])}
+    is_own = calls_at(made.location, *MAKES)
     if is_own and not updates_of(recording, [made.number]):
         return ()
     writes = [each for each in recording.of(VariableWritten) if each.number == made.number]
@@ -164,7 +171,7 @@ follows_from_part = Suspect(
 
 def located(made: VariableMade, copies: DivergedCopies) -> Stack:
     """Returns where the program makes a variable, or else the layer that has it."""
-    is_own = MAKES & {*called_at(made.location[0])}
+    is_own = calls_at(made.location, *MAKES)
     return made.location if is_own else copies.layer_location or made.location
 
 

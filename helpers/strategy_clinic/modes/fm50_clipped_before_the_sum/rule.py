@@ -3,8 +3,8 @@
 from ...examiner.blame import (
     UPDATES,
     assignments_before,
-    called_at,
     called_name,
+    calls_at,
     calls_in,
     names_in,
     statement_at,
@@ -33,7 +33,7 @@ def optimizer_line(divergence: Divergence) -> Stack:
 def clipping_line(divergence: Divergence) -> Stack:
     """Returns the line that calls a clipping function of TensorFlow, or else the last one that changes the gradients."""
     stack = place_of(Part.CLIPPING)(divergence)
-    if not stack or not {*called_at(stack[0])} & UPDATES:
+    if not calls_at(stack, *UPDATES):
         return stack
     given = {*names_in(statement_at(stack[0]))}
     gradients, line = set[str](), 0

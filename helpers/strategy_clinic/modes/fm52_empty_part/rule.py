@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ...examiner.blame import called_at
+from ...examiner.blame import calls_at
 from ...examiner.divergence import is_finite
 from ...examiner.findings import (
     FULL_BATCHES,
@@ -124,8 +124,7 @@ def batch_line(recording: Recording) -> Stack:
 
 @advises("fm52")
 def of_predictions(_: Recording, stack: Stack) -> str:
-    predicts = any("predict" in called_at(frame) for frame in stack[:1])
-    return AS_MANY if predicts else ""
+    return AS_MANY if calls_at(stack, "predict") else ""
 
 
 @names("fm52")

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterator
 
-from ...examiner.blame import called_at
+from ...examiner.blame import calls_at
 from ...examiner.findings import Finding, Note, Text
 from ...examiner.history import steps_at_end
 from ...examiner.recording import Recording, Role
@@ -131,7 +131,7 @@ def fits_of(run: Recording) -> dict[Key, list[States]]:
 def continues(run: Recording, before: States, after: States) -> bool:
     """Tells whether `fit` itself has loaded weights since, as BackupAndRestore does, and has not begun with epoch 0."""
     loads = run.of(Loaded, after=before[-1], until=after[-1])
-    by_fit = any("fit" in called_at(frame) for load in loads for frame in load.location[:1])
+    by_fit = any(calls_at(load.location, "fit") for load in loads)
     return by_fit and any(state.epoch > 0 for state in after[1:2])
 
 
