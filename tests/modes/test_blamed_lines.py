@@ -159,6 +159,20 @@ def test_a_tensor_that_raises_where_it_is_read(tmp_path):
     assert blamed("fm33", stack(path, 5)) == [5]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.last: tf.Tensor = self.net(x)",
+        "self.last, y = self.net(x)",
+        "self.last += self.net(x)",
+    ],
+)
+def test_a_tensor_that_is_stored_in_another_form(tmp_path, line):
+    path = tmp_path / "train.py"
+    path.write_text(f"def step(self, x):\n    {line}\n\ndef log(self):\n    print(self.last)\n")
+    assert blamed("fm33", stack(path, 5)) == [2, 5]
+
+
 def test_who_gave_the_name_of_the_tpu(at):
     assert blamed("fm17", at(6, 16)) == [16]
 

@@ -77,6 +77,12 @@ def test_what_became_trainable_is_blamed_where_it_did(tmp_path):
     assert modes(run(TrainableLeftOut((), (1,)))) == []
 
 
+def test_what_became_trainable_together_with_another(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("base.trainable, head.trainable = True, True\nname = 'base'\nmodel.fit(x)\n")
+    assert modes(run(TrainableLeftOut(stack(path, 3), (1,)))) == [("fm10", 1)]
+
+
 def test_what_no_step_trains_is_blamed_where_it_became_trainable(tmp_path):
     path = tmp_path / "train.py"
     path.write_text("base.trainable = True\nbase.trainable = True\nstep(x)\n")

@@ -327,6 +327,17 @@ def test_weights_that_are_copied_to_the_model_that_they_are_of(tmp_path, line, b
     assert [finding.line for finding in found(run(copied))] == blamed
 
 
+@pytest.mark.parametrize(
+    "line", ["self.target: Model = self.online", "keep(target := self.online)"]
+)
+def test_a_second_name_that_is_given_in_another_form(tmp_path, line):
+    target = "self.target" if ":" in line[:12] else "target"
+    text = f"def step(self):\n    {line}\n    {target}.set_weights(self.online.get_weights())\n"
+    (tmp_path / "agent.py").write_text(text)
+    (finding,) = found(run(CopiedToItself(stack(tmp_path / "agent.py", 3))))
+    assert finding.line == 2
+
+
 # A model that keeps random weights
 
 TRAINED = ModelCalled(LINE, 8, 2, (1, 2), (LINE[0], *OTHER))

@@ -327,6 +327,21 @@ def test_a_function_that_makes_the_optimizer_and_the_checkpoint(tmp_path):
     assert lines(main) == [("fm29", 4)]
 
 
+@pytest.mark.parametrize("made, line", [("adam: Optimizer = Adam()", 3), ("other = Adam()", 5)])
+def test_a_class_that_is_given_the_optimizer_decides_what_its_checkpoint_holds(
+    made, line, tmp_path
+):
+    text = "class Trainer:\n    def __init__(self, model, optimizer):\n        Checkpoint(model=model)\n"
+    (tmp_path / "train.py").write_text(f"{text}{made}\nTrainer(model, adam)\n")
+    second = restarted(0)
+    restored = next(iter(second.of(CheckpointRestored)))
+    holds = stack(tmp_path / "train.py", 3, function="__init__")
+    changed = replace(restored, made_at=(*holds, *stack(tmp_path / "train.py", 5)))
+    events = [changed if each is restored else each for each in second.events]
+    optimizer = variable(4, maker=Owner.OPTIMIZER, location=stack(tmp_path / "train.py", 4))
+    assert modes(replace(second, events=(optimizer, *events))) == [("fm29", line)]
+
+
 @pytest.mark.parametrize(
     "later, expected",
     [

@@ -224,9 +224,10 @@ def updates_its_metrics(tmp_path, change, writer=Owner.METRIC, name="loss/total"
         ("", ""),
         ("x, y = data", "(x, y), w = data, 1.0"),
         ("x, y = data", "x, y, w = unpack_x_y_sample_weight(data)"),
+        ("x, y = data", "x, y = kept = data; y: tf.Tensor = kept[1]"),
         ("metric.update", "self.compiled_metrics.update"),
     ],
-    ids=["guide", "a tuple", "unpacked", "compiled_metrics"],
+    ids=["guide", "a tuple", "unpacked", "with its type", "compiled_metrics"],
 )
 def test_targets_in_the_metric_of_the_loss(tmp_path, change):
     (finding,) = found(updates_its_metrics(tmp_path, change))

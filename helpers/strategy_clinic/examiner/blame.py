@@ -152,7 +152,12 @@ def values_by_name(path: str) -> dict[str, list[ast.expr]]:
     return found
 
 
-def given_in(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+def names_given(node: ast.AST | None) -> list[str]:
+    """Returns the names, and those of attributes, that a node gives a value."""
+    return [name_of(target) for target, _ in given_in(node)]
+
+
+def given_in(node: ast.AST | None) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yields the names and attributes that a node gives a value, each with this: an item is a value of what it is put into."""
     match node:
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(

@@ -1,12 +1,11 @@
 """Checks fm05: a variable that was changed before a save, that no checkpoint holds, and that a restart misses."""
 
-import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePath
 
-from ...examiner.after_restart import Key, kept_values, named
-from ...examiner.blame import calls_at, from_contents, same_statement, statement_at
+from ...examiner.after_restart import Key, kept_values
+from ...examiner.blame import calls_at, from_contents, names_given, same_statement, statement_at
 from ...examiner.divergence import Divergence, distance, effect_of, tolerance
 from ...examiner.findings import (
     Answers,
@@ -160,8 +159,7 @@ def made_in(made: VariableMade) -> Made:
 
 def is_kept(made: Frame, kept: Collection[Key]) -> bool:
     """Tells whether a restart has the value of a variable that this line makes, though no checkpoint holds it."""
-    statement = statement_at(made)
-    names = named(statement) if isinstance(statement, ast.Assign | ast.AnnAssign) else []
+    names = names_given(statement_at(made))
     return any(path == made.path and name in names for path, _, name in kept)
 
 

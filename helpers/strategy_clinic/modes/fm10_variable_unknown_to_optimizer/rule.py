@@ -86,18 +86,20 @@ def unfrozen_before(stack: Stack) -> Stack:
 
 def last_unfreezing(nodes: Iterable[ast.AST], frame: Frame) -> Frame | None:
     """Returns the last of the lines above this one that makes something trainable."""
-    lines = [
-        node.lineno
-        for node in nodes
-        if isinstance(node, ast.Assign) and node.lineno < frame.line
-        if ast.unparse(node).endswith(".trainable = True")
-    ]
-    return frame._replace(line=max(lines)) if lines else None
+    given = [pair for node in nodes for pair in blame.given_in(node)]
+    lines = [target.lineno for target, value in given if is_unfreezing(target, value)]
+    above = [line for line in lines if line < frame.line]
+    return frame._replace(line=max(above)) if above else None
+
+
+def is_unfreezing(target: ast.expr, value: ast.expr) -> bool:
+    is_trainable = isinstance(target, ast.Attribute) and target.attr == "trainable"
+    return is_trainable and isinstance(value, ast.Constant) and value.value is True
 
 
 def from_unfreezing(stack: Stack) -> Stack:
     """Returns the last line above a `fit` that makes something trainable; if none does, the line that chose what is fitted."""
-    found = last_unfreezing(blame.nodes_of_file(stack[0].path, ast.Assign), stack[0])
+    found = last_unfreezing(blame.nodes_of_file(stack[0].path), stack[0])
     if found:
         return (found, *stack)
     calls = blame.calls_in(blame.function_at(stack[0]))

@@ -10,6 +10,7 @@ from ...examiner.blame import (
     calls_at,
     calls_in,
     from_parting,
+    given_in,
     is_in_loop_of,
     loop_around,
     nodes_of_file,
@@ -224,10 +225,9 @@ def copied_names(frame: Frame) -> tuple[str, str] | None:
 def line_that_shares(frame: Frame, one: str, other: str) -> Frame:
     """Returns the line that gives one of these names to the other; the line that copies if there is none."""
     for node in nodes_of_file(frame.path):
-        if isinstance(node, ast.Assign):
-            names = {ast.unparse(node.value), *map(ast.unparse, node.targets)}
-            if {one, other} <= names:
-                return frame._replace(line=node.lineno)
+        parts = [part for pair in given_in(node) for part in pair]
+        if {one, other} <= {*map(ast.unparse, parts)}:
+            return frame._replace(line=parts[0].lineno)
     return frame
 
 

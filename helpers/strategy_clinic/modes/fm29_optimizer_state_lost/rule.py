@@ -1,10 +1,8 @@
 """Checks fm29: loaded weights are trained on by a new optimizer that is otherwise the one before."""
 
-import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from ...examiner.after_restart import named
 from ...examiner.blame import (
     calls_at,
     from_caller,
@@ -13,6 +11,7 @@ from ...examiner.blame import (
     from_owner,
     from_parting,
     name_of,
+    names_given,
     nodes_under,
     statement_at,
 )
@@ -283,11 +282,9 @@ def line_to_blame(recording: Recording, load: Loaded, new: OptimizerState, made_
 
 def is_given(made_at: Stack, callers: Stack) -> bool:
     """Tells whether a caller gives the name of what is made on a line: whom it calls decides what becomes of it."""
-    statement = statement_at(made_at[0]) if made_at else None
-    names = named(statement) if isinstance(statement, ast.Assign) else []
-    return any(
-        name_of(node) in names for frame in callers[:1] for node in nodes_under(statement_at(frame))
-    )
+    made = {name for frame in made_at[:1] for name in names_given(statement_at(frame))}
+    given = [node for frame in callers[:1] for node in nodes_under(statement_at(frame))]
+    return not made.isdisjoint(map(name_of, given))
 
 
 def saved_at(recording: Recording, load: Loaded, optimizer_at: Stack) -> Stack:

@@ -7,6 +7,7 @@ from ...examiner.blame import (
     Assignment,
     called_name,
     function_at,
+    given_in,
     names_in,
     nodes_of_file,
     nodes_under,
@@ -38,14 +39,15 @@ def storing_line(recording: Recording, stack: Stack) -> Stack:
 def places_that_store(frame: Frame, paths: Sequence[str]) -> list[Frame]:
     """Returns the lines of other functions that compute an attribute whose value this line reads."""
     own, read = function_at(frame), attributes_read(frame)
-    return [
-        place
+    places = [
+        Frame(path, target.lineno, "")
         for path in paths
-        for each in nodes_of_file(path, ast.Assign)
-        if not isinstance(each.value, ast.Constant)
-        if {target.attr for target in each.targets if isinstance(target, ast.Attribute)} & read
-        and function_at(place := Frame(path, each.lineno, "")) is not own
+        for each in nodes_of_file(path)
+        for target, value in given_in(each)
+        if isinstance(target, ast.Attribute) and target.attr in read
+        if not isinstance(value, ast.Constant)
     ]
+    return [each for each in dict.fromkeys(places) if function_at(each) is not own]
 
 
 def attributes_read(frame: Frame) -> set[str]:

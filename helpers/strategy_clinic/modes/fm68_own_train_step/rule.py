@@ -7,13 +7,13 @@ from ...examiner.blame import (
     called_name,
     calls_in,
     function_at,
+    given_in,
     name_of,
     names_in,
     nodes_under,
     parameters,
     returns_in,
     statement_at,
-    targets_of,
 )
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
@@ -139,11 +139,10 @@ def parts_of_batch(frame: Frame) -> set[str]:
     """Returns the names that a function gives to parts of its arguments, other than to what it computes from them."""
     step = function_at(frame)
     batch = {*parameters(step)[1:]}
-    for each in nodes_under(step):
-        if isinstance(each, ast.Assign) and batch & {*names_in(each.value)}:
-            calls = [called_name(call) for call in calls_in(each.value)]
-            is_part = all(name.startswith("unpack_") for name in calls)
-            batch |= targets_of(each) if is_part else set()
+    for target, value in [pair for each in nodes_under(step) for pair in given_in(each)]:
+        calls = [called_name(call) for call in calls_in(value)]
+        is_part = all(name.startswith("unpack_") for name in calls)
+        batch |= {name_of(target)} if is_part and batch & {*names_in(value)} else set()
     return batch
 
 
