@@ -7,7 +7,6 @@ import re
 
 from ..observer.events import (
     DivergedCopies,
-    Ended,
     Frame,
     GradientsApplied,
     Owner,
@@ -32,9 +31,8 @@ def last_difference(recording: Recording) -> tuple[str, list[DivergedCopies]]:
 def looks_at(recording: Recording) -> list[tuple[str, list[DivergedCopies]]]:
     """Returns after each step and at the end which copies differ, without those of optimizers."""
     looks = [(f"after {step.name}", step.diverged_copies) for step in recording.of(StepEnded)]
-    ended = recording.last(Ended)
-    if ended and recording.finished:
-        looks.append(("at the end", ended.diverged_copies))
+    if recording.finished:
+        looks.append(("at the end", recording.ended.diverged_copies))
     own = Owner.USER, Owner.LAYER
     return [
         (

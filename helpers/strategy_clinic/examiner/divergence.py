@@ -8,7 +8,6 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..observer.events import (
-    Ended,
     ModelAnswered,
     Part,
     Sample,
@@ -146,9 +145,8 @@ def is_finite(recording: Recording, until: tuple[float, int] = (math.inf, 0)) ->
 
 def stages(recording: Recording) -> dict[Stage, tuple[VariableValue, ...]]:
     """Returns the values after each of the recorded steps, and at the end."""
-    ended = recording.last(Ended)
     steps = {(step.training, step.number): step.values for step in recording.of(StepEnded)}
-    return {**steps, (0, 0): ended.values if ended else ()}
+    return {**steps, (0, 0): recording.ended.values}
 
 
 def by_key(recording: Recording, values: Iterable[VariableValue]) -> dict[Key, tuple[int, Sample]]:

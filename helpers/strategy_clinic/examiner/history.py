@@ -80,13 +80,11 @@ def goes_back(run: Recording) -> bool:
 
 def optimizers_of(run: Recording) -> tuple[OptimizerState, ...]:
     """Returns the optimizers as they are at the end."""
-    ended = run.last(Ended)
-    return ended.optimizers if ended else ()
+    return run.ended.optimizers
 
 
 def values_at_end(run: Recording) -> tuple[VariableValue, ...]:
-    ended = run.last(Ended)
-    return ended.values if ended else ()
+    return run.ended.values
 
 
 def steps_at_end(run: Recording) -> list[int]:

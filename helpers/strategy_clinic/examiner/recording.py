@@ -134,6 +134,11 @@ class Recording:
     def finished(self) -> bool:
         return self.outcome is Outcome.FINISHED
 
+    @cached_property
+    def ended(self) -> Ended:
+        """What is known at the end; nothing of a run that has not told it."""
+        return self.last(Ended) or Ended(self.outcome, self.status, self.seconds, (), (), ())
+
     def of(
         self, kind: type[Kind], *, after: Event | None = None, until: Event | None = None
     ) -> list[Kind]:
@@ -244,8 +249,7 @@ class Recording:
     @cached_property
     def not_numbers(self) -> frozenset[int]:
         """Returns the variables that end as NaN, which is equal to nothing, not even to itself in a file."""
-        ended = self.last(Ended)
-        values = ended.values if ended else ()
+        values = self.ended.values
         return frozenset(each.number for each in values if math.isnan(each.sample.norm))
 
     @cached_property

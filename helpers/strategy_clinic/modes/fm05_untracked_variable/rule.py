@@ -37,7 +37,6 @@ from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.rule import Runs, Steps, line_of, observed, rule, rule_of_runs
 from ...examiner.unfilled import layers_left_out, loads_with_kept, save_of
 from ...observer.events import (
-    Ended,
     Frame,
     GradientComputed,
     GradientsApplied,
@@ -145,8 +144,7 @@ def kept_variables(runs: Sequence[Recording]) -> set[Made]:
 
 def ends_of(run: Recording) -> dict[Made, Sample]:
     """Returns the last values of what was written after it was made, by place and name."""
-    ended = run.last(Ended)
-    values = {value.number: value.sample for value in ended.values} if ended else {}
+    values = {value.number: value.sample for value in run.ended.values}
     found: dict[Made, list[Sample]] = {}
     for number in values.keys() & run.variables.keys() - run.copies:
         found.setdefault(made_in(run.variables[number]), []).append(values[number])

@@ -126,10 +126,9 @@ def optimizer_replaced(recording: Recording) -> Steps:
 @rule("fm29", explains_divergence=False, after_end=True)
 def made_from_configuration(recording: Recording) -> Iterator[Finding]:
     """Checks for a copy of a trained model that a new optimizer trains, made from the configuration of the one before."""
-    ended = recording.last(Ended)
     for copy in recording.of(WeightsCopied):
         updates = updates_of(recording, copy.target, after=copy)
-        trained = [e for e in (ended.optimizers if ended else ()) if {*copy.source} & {*e.trains}]
+        trained = [e for e in recording.ended.optimizers if {*copy.source} & {*e.trains}]
         if not (updates and trained and copy.equal and is_left(recording, copy)):
             continue
         old, new = trained[-1], updates[0].optimizer

@@ -11,7 +11,6 @@ from ...examiner.lineage import loss_at
 from ...examiner.recording import Recording
 from ...examiner.rule import Steps, blames, line_of, observed, rule
 from ...observer.events import (
-    Ended,
     GradientComputed,
     GradientsApplied,
     ModelCalled,
@@ -73,8 +72,7 @@ def nothing_changes(recording: Recording) -> Iterator[Finding]:
 
 def made_again(recording: Recording) -> set[int]:
     """Returns what was made again after a restore, so that the model uses another one: that is fm35."""
-    ended = recording.last(Ended)
-    return {n for early in (ended.restored_before_build if ended else ()) for n in early.numbers}
+    return {n for early in recording.ended.restored_before_build for n in early.numbers}
 
 
 def candidates(recording: Recording) -> list[tuple[int, GradientComputed]]:

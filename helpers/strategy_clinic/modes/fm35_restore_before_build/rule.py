@@ -9,7 +9,6 @@ from ...examiner.rule import blames, line_of, observed, reclassify, rule
 from ...examiner.unfilled import of_layers, save_of
 from ...observer.events import (
     CheckpointRestored,
-    Ended,
     ExceptionRaised,
     GradientsApplied,
     Loaded,
@@ -108,8 +107,7 @@ def given_after(recording: Recording, load: Loaded) -> set[int]:
 
 
 def restored_early(recording: Recording) -> list[RestoredBeforeBuild]:
-    ended = recording.last(Ended)
-    found = ended.restored_before_build if ended else ()
+    found = recording.ended.restored_before_build
     return [early for early in found if early.numbers and early.location]
 
 

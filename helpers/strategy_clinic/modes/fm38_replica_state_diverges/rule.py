@@ -40,7 +40,6 @@ from ...examiner.suspects import Side, Suspect, gradient_line
 from ...observer.events import (
     DataRanOut,
     DivergedCopies,
-    Ended,
     ExceptionRaised,
     ModelCalled,
     Owner,
@@ -108,13 +107,11 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
 @rule("fm38")
 def statistics_stay(recording: Recording) -> Steps:
     """Notes a normalization that is trained, and whose moving variance is 1 at the end: it is called for inference."""
-    ended = recording.last(Ended)
-    if recording.role is not Role.WATCHED or not recording.finished or ended is None:
+    if recording.role is not Role.WATCHED or not recording.finished:
         return
     trained = {layer_of(recording.name_of(number)) for number in recording.trained}
-    for number in sorted(
-        value.number for value in ended.values if {*value.sample.entries} == {1.0}
-    ):
+    values = recording.ended.values
+    for number in sorted(each.number for each in values if {*each.sample.entries} == {1.0}):
         made = recording.variable(number)
         if made and made.location and VARIANCE.search(made.name) and layer_of(made.name) in trained:
             words = "is trained, and its moving variance is 1 still: without `training=True` in the call of the model, it "
