@@ -80,12 +80,16 @@ def innermost(frame: Frame, kind: type[Node]) -> Node | None:
     return found
 
 
+def last_line(node: ast.stmt | ast.expr) -> int:
+    return node.end_lineno or node.lineno
+
+
 def spans(node: ast.stmt | ast.expr, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
+    return node.lineno <= line <= last_line(node)
 
 
 def height(node: ast.stmt) -> int:
-    return (node.end_lineno or node.lineno) - node.lineno
+    return last_line(node) - node.lineno
 
 
 def branch_around(frame: Frame) -> ast.If | None:

@@ -20,6 +20,10 @@ class Edit:
     text: str
 
 
+def inserted(place: Position, text: str) -> Edit:
+    return Edit(place, place, text)
+
+
 @dataclass(frozen=True)
 class Repair:
     """Edits to a file that remove a finding; whether they do is for runs to show."""

@@ -12,8 +12,8 @@ from types import UnionType
 from typing import TypeVar, cast
 
 from ..base.files import PACKAGE
-from .blame import name_of, targets_in
-from .edits import Edit, Position, Repair, offset
+from .blame import last_line, name_of, spans, targets_in
+from .edits import Edit, Position, Repair, inserted, offset
 from .findings import Finding, Location
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -180,9 +180,7 @@ class Source:
 
     def statement(self, line: int) -> ast.stmt | None:
         """Returns the innermost statement of this line."""
-        spanning = [
-            each for each in self.of(ast.stmt) if each.lineno <= line <= (each.end_lineno or line)
-        ]
+        spanning = [each for each in self.of(ast.stmt) if spans(each, line)]
         return spanning[-1] if spanning else None
 
     def simple_statement(self, line: int) -> ast.stmt | None:
@@ -193,9 +191,8 @@ class Source:
 
     def is_alone(self, statement: ast.stmt) -> bool:
         """Tells whether nothing but a comment stands beside a statement in its lines."""
-        first, last = statement.lineno, statement.end_lineno or statement.lineno
-        before = self.lines[first - 1].encode()[: statement.col_offset]
-        after = self.lines[last - 1].encode()[statement.end_col_offset :].strip()
+        before = self.lines[statement.lineno - 1].encode()[: statement.col_offset]
+        after = self.lines[last_line(statement) - 1].encode()[statement.end_col_offset :].strip()
         return not before.strip() and (not after or after.startswith(b"#"))
 
     def calls(self, name: str, within: ast.AST | None = None) -> list[ast.Call]:
@@ -249,7 +246,10 @@ class Source:
         return self.position(node.lineno, node.col_offset)
 
     def end(self, node: ast.expr | ast.stmt) -> Position:
-        return self.position(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        return self.position(last_line(node), node.end_col_offset or 0)
+
+    def end_of_line(self, line: int) -> Position:
+        return line, len(self.lines[line - 1]) + 1
 
     def replace(self, node: ast.expr | ast.stmt, text: str) -> Edit:
         return Edit(self.start(node), self.end(node), text)
@@ -258,14 +258,11 @@ class Source:
         """Inserts lines before a statement, as far indented as it is."""
         first = min([statement.lineno, *(each.lineno for each in decorators(statement))])
         text = "".join(f"{self.indent(statement)}{line}".rstrip() + "\n" for line in lines)
-        return Edit((first, 1), (first, 1), text)
+        return inserted((first, 1), text)
 
     def insert_after(self, statement: ast.stmt, *lines: str) -> Edit:
-        last = statement.end_lineno or statement.lineno
         text = "".join(f"\n{self.indent(statement)}{line}" for line in lines)
-        return Edit(
-            (last, len(self.lines[last - 1]) + 1), (last, len(self.lines[last - 1]) + 1), text
-        )
+        return inserted(self.end_of_line(last_line(statement)), text)
 
     def delete(self, first: int, last: int) -> Edit:
         """Deletes whole lines."""
@@ -280,15 +277,13 @@ class Source:
 
     def append(self, own: ast.ClassDef, text: str) -> Edit:
         """Adds a text below the last line of a class."""
-        last = own.body[-1].end_lineno or own.lineno
-        end = last, len(self.lines[last - 1]) + 1
-        return Edit(end, end, text)
+        return inserted(self.end_of_line(last_line(own)), text)
 
     def without(self, statement: ast.stmt) -> Edit:
         """Deletes a statement, or puts `pass` in its place if it is alone."""
         if self.block(statement) == [statement]:
             return self.replace(statement, "pass")
-        return self.delete(statement.lineno, statement.end_lineno or statement.lineno)
+        return self.delete(statement.lineno, last_line(statement))
 
     def move(
         self,
@@ -297,12 +292,12 @@ class Source:
         below: ast.stmt | None = None,
     ) -> list[Edit]:
         """Moves a statement above or below another one of its block; none if it is not alone in its lines."""
-        first, last = statement.lineno, statement.end_lineno or statement.lineno
+        first, last = statement.lineno, last_line(statement)
         if not self.is_alone(statement):
             return []
         text = "\n".join([*self.lines[first - 1 : last], ""])
-        line = above.lineno if above else (below.end_lineno or 0) + 1 if below else first
-        return [self.delete(first, last), Edit((line, 1), (line, 1), text)]
+        line = above.lineno if above else last_line(below) + 1 if below else first
+        return [self.delete(first, last), inserted((line, 1), text)]
 
     def add_argument(self, call: ast.Call, text: str) -> Edit:
         """Adds an argument at the end of a call."""
@@ -310,14 +305,14 @@ class Source:
         place = (end[0], end[1] - 1)
         arguments = [*call.args, *(word.value for word in call.keywords)]
         if not arguments:
-            return Edit(place, place, text)
+            return inserted(place, text)
         after = max(map(self.end, arguments))
         between = self.text[offset(self.text, after) : offset(self.text, place)]
         line, column = after
         comma = between.find(",") + 1
         if comma and "\n" not in between[:comma] and "#" not in between[:comma]:
-            return Edit((line, column + comma), (line, column + comma), f" {text}")
-        return Edit(after, after, f", {text}")
+            return inserted((line, column + comma), f" {text}")
+        return inserted(after, f", {text}")
 
     def set_argument(self, call: ast.Call, name: str, value: str) -> Edit:
         """Adds a keyword argument to a call, which may be given one of this name by `**`."""
@@ -338,7 +333,7 @@ class Source:
         sure = [
             self.code(to)
             for each, to in made
-            if self.parents[each] in functions and (each.end_lineno or 0) < statement.lineno
+            if self.parents[each] in functions and last_line(each) < statement.lineno
         ]
         if len(sure) == len(made) == 1:
             return f"{sure[0]}.scope()"
@@ -436,12 +431,9 @@ class Source:
         if not scope or not alone or self.is_in_scope(first) or self.has_long_strings(statements):
             return []
         indent = self.indent(first)
-        lines = range(first.lineno, (last.end_lineno or last.lineno) + 1)
-        deeper = [
-            Edit((line, 1), (line, 1), "    ") for line in lines[1:] if self.lines[line - 1].strip()
-        ]
-        opened = f"{indent}with {scope}:\n    "
-        return [Edit((lines[0], 1), (lines[0], 1), opened), *deeper]
+        lines = range(first.lineno + 1, last_line(last) + 1)
+        inner = [inserted((line, 1), "    ") for line in lines if self.lines[line - 1].strip()]
+        return [inserted((first.lineno, 1), f"{indent}with {scope}:\n    "), *inner]
 
     def has_long_strings(self, statements: Sequence[ast.stmt]) -> bool:
         """Tells whether a string goes over several lines, which indentation would change."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeGuard
 
 from .blame import name_of, targets_in
-from .edits import Edit
+from .edits import Edit, inserted
 from .repair import Maker, Source
 from .repair_optimizers import OPTIMIZERS
 from .repair_sums import resolved
@@ -134,8 +134,7 @@ def added(source: Source, holder: Holder, name: str, value: str) -> Edit | None:
         return None
     if isinstance(holder, ast.Call):
         return source.add_argument(holder, f"{name}={value}")
-    last = source.end(holder.values[-1])
-    return Edit(last, last, f', "{name}": {value}')
+    return inserted(source.end(holder.values[-1]), f', "{name}": {value}')
 
 
 def made_at(source: Source, lines: Iterable[int], line: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .blame import name_of
-from .edits import Edit
+from .edits import Edit, inserted
 from .repair import Source, names
 from .repair_saved import Holder, added, savers, values_in
 
@@ -178,11 +178,9 @@ def is_number(value: ast.expr | None) -> bool:
 def derived(source: Source, own: ast.ClassDef) -> Edit:
     """Returns the edit that gives a class another base."""
     if own.bases:
-        last = source.end(own.bases[-1])
-        return Edit(last, last, f", {STATE}")
+        return inserted(source.end(own.bases[-1]), f", {STATE}")
     for word in own.keywords[:1]:
-        first = source.position(word.lineno, word.col_offset)
-        return Edit(first, first, f"{STATE}, ")
+        return inserted(source.position(word.lineno, word.col_offset), f"{STATE}, ")
     line = source.lines[own.lineno - 1]
     after = line.index(own.name, line.index("class ") + len("class ")) + len(own.name)
     brackets = len(line[after:]) - len(re.sub(r"^\s*\(\s*\)", "", line[after:]))

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import is_tf_function
+from ...examiner.blame import is_tf_function, last_line
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
@@ -13,7 +13,7 @@ def without_own_graph(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for function in source.of(ast.FunctionDef):
         for decorator in function.decorator_list:
             if decorator.lineno == line and is_tf_function(decorator):
-                yield [source.delete(decorator.lineno, decorator.end_lineno or line)]
+                yield [source.delete(decorator.lineno, last_line(decorator))]
     statement = source.simple_statement(line)
     call = statement.value if isinstance(statement, ast.Assign) else None
     if isinstance(call, ast.Call) and is_tf_function(call.func) and len(call.args) == 1:

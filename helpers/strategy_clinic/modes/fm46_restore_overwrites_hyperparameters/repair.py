@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import spans
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs_statement
 from ...examiner.repair_saved import optimizers_made
@@ -43,8 +44,7 @@ def moved(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
 
 
 def is_told(source: Source, statement: ast.stmt) -> bool:
-    last = statement.end_lineno or statement.lineno
-    return any(statement.lineno <= line <= last for line in source.told)
+    return any(spans(statement, line) for line in source.told)
 
 
 def has(source: Source, methods: Sequence[str], statement: ast.stmt) -> bool:

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword, name_of, spans
-from ...examiner.edits import Edit
+from ...examiner.edits import Edit, inserted
 from ...examiner.repair import Source, repairs
 from ...examiner.repair_sums import CONTEXT, SUMMED
 
@@ -66,8 +66,8 @@ def clip_in_step(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     clipped = clipped_in(statement) if isinstance(statement, ast.Assign) else ""
     for call in source.of(ast.Call, statement) if statement else ():
         if name_of(call.func).startswith("clip_by_") and call.args and statement:
-            given, end = call.args[0], source.end(call)
-            divided = Edit(end, end, f" / {REPLICAS}")
+            given = call.args[0]
+            divided = inserted(source.end(call), f" / {REPLICAS}")
             below = source.insert_after(statement, SHARES.format(clipped)) if clipped else divided
             yield [source.replace(given, SUMMED.format(source.code(given))), below]
 

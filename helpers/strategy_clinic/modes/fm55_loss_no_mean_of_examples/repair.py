@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import MEANS, SUMS, keyword, name_of
-from ...examiner.edits import Edit
+from ...examiner.edits import Edit, inserted
 from ...examiner.repair import Source, names, repairs
 from ...examiner.repair_sums import CONTEXT, GATHERED, REPLICAS, SUMMED, divided_by_all, quotients
 
@@ -109,8 +109,8 @@ def divided(source: Source, loss: ast.FunctionDef) -> list[Edit]:
     """Returns the edits that divide what a function returns by the number of replicas."""
     edits = []
     for value in [each.value for each in source.of(ast.Return, loss) if each.value]:
-        start, end = source.start(value), source.end(value)
-        edits += [Edit(start, start, "("), Edit(end, end, f") / {REPLICAS}")]
+        edits.append(inserted(source.start(value), "("))
+        edits.append(inserted(source.end(value), f") / {REPLICAS}"))
     return edits
 
 

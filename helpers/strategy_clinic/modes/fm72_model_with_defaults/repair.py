@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import functions_named, returns_in
+from ...examiner.blame import functions_named, returns_in, spans
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, names, repairs
 from ...examiner.repair_values import pairs_of
@@ -17,7 +17,8 @@ METHOD = """
 @repairs("fm72")
 def describe_arguments(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     """Yields a `get_config` with what it lacks: with what Keras says of the object, where `__init__` takes that."""
-    own = class_at(source, line)
+    around = [each for each in source.of(ast.ClassDef) if spans(each, line)]
+    own = around[-1] if around else None
     made = functions_named(own.body, "__init__") if own else []
     if not own or not made:
         return
@@ -33,13 +34,6 @@ def describe_arguments(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     missing = {name: code for name, code in kept.items() if name not in known}
     returned = [each.value for each in returns_in(described[0]) if each.value]
     yield [source.replace(each, with_parts(source, each, missing)) for each in returned if missing]
-
-
-def class_at(source: Source, line: int) -> ast.ClassDef | None:
-    """Returns the innermost class that has a line."""
-    classes = source.of(ast.ClassDef)
-    around = [each for each in classes if each.lineno <= line <= (each.end_lineno or line)]
-    return around[-1] if around else None
 
 
 def kept_in(source: Source, made: ast.AST, name: str) -> str:

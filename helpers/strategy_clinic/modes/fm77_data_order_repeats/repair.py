@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword, name_of
+from ...examiner.blame import keyword, last_line, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 from ...examiner.repair_values import of_generators, of_objects
@@ -64,11 +64,11 @@ def order_of_epoch(source: Source) -> Iterator[Sequence[Edit]]:
         seeds = [keyword(call, "seed") for call in source.calls("shuffle", statement)]
         loops = [each for each in after(source, statement) if counter_of(each)]
         if len(seeds) == 1 and isinstance(seeds[0], ast.Constant) and loops:
-            start, last = source.start(statement), statement.end_lineno or statement.lineno
+            first, last = statement.lineno, last_line(statement)
             text, seed = source.code(statement), source.code(seeds[0])
             drawn = text.replace(f"seed={seed}", f"seed={seed} + int({counter_of(loops[0])})")
-            if start[0] == last:
-                yield [source.delete(start[0], last), source.insert_before(loops[0].body[0], drawn)]
+            if first == last:
+                yield [source.delete(first, last), source.insert_before(loops[0].body[0], drawn)]
 
 
 def after(source: Source, statement: ast.stmt) -> list[ast.For | ast.While]:
