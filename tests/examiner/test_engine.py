@@ -274,12 +274,12 @@ def test_every_rule_is_of_the_mode_in_whose_folder_it_is():
         Blame,
         Reclassification,
         Rule,
-        rule_modules,
+        modules_of_modes,
     )
     from strategy_clinic.examiner.suspects import Suspect
 
     kinds = Advice | Rule | Blame | Reclassification | Suspect
-    for module in rule_modules():
+    for module in modules_of_modes("rule"):
         mode = module.__name__.split(".")[-2].split("_")[0]
         things = vars(module).values()
         made = [each for each in things if isinstance(each, kinds)]

@@ -428,7 +428,7 @@ def test_the_places_that_a_finding_tells_are_those_of_its_file():
     made = Location((Frame("/program/net.py", 3, "f"), Frame("/program/train.py", 9, "main")))
     other = Location((Frame("/program/net.py", 4, "f"),))
     told = replace(finding(), message=Text("made at ", made, " and ", other))
-    assert [each.line for each in places_told(told)] == [9]
+    assert [each.line for each in places_told(told, told.file)] == [9]
 
 
 # Real runs

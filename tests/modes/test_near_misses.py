@@ -25,7 +25,7 @@ from recorded import (
     written,
 )
 from strategy_clinic.examiner.recording import Role
-from strategy_clinic.examiner.rule import rule_modules
+from strategy_clinic.examiner.rule import modules_of_modes
 from strategy_clinic.observer.events import (
     BatchTaken,
     CallbackState,
@@ -451,5 +451,5 @@ def test_every_rule_has_as_many_near_misses_as_its_mode_has_programs():
     counted = Counter([mode for mode, _ in MESSAGES])
     counted.update(each.values[0] for each in RECORDINGS)
     counted.update(each.mode for each in NEAR)
-    with_rule = {module.__name__.split(".")[-2][:4] for module in rule_modules()}
+    with_rule = {module.__name__.split(".")[-2][:4] for module in modules_of_modes("rule")}
     assert {mode for mode in with_rule if counted[mode] < len(BROKEN)} == set()

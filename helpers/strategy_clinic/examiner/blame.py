@@ -132,6 +132,12 @@ def functions_named(nodes: Iterable[ast.AST], *names: str) -> list[Function]:
     return [each for each in nodes if isinstance(each, Function) and each.name in names]
 
 
+def functions_in(paths: Iterable[str], *names: str) -> Iterator[tuple[str, Function]]:
+    """Yields the functions of these names in files, each with its file."""
+    for path in dict.fromkeys(paths):
+        yield from ((path, each) for each in functions_named(nodes_of_file(path), *names))
+
+
 def values_by_name(path: str) -> dict[str, list[ast.expr]]:
     """Returns by name what names of a file and parameters are given; nothing of a file that cannot be read."""
     found: dict[str, list[ast.expr]] = {}
@@ -352,6 +358,10 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
 def first_argument(call: ast.Call, name: str) -> ast.expr | None:
     """Returns the first argument of a call, which may be given by this name."""
     return call.args[0] if call.args else keyword(call, name)
+
+
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(word.value for word in call.keywords)]
 
 
 def with_keyword(stack: Stack, *names: str) -> Stack:
@@ -754,7 +764,7 @@ def passed_from(stack: Stack, name: str) -> tuple[Stack, str]:
 def into_called(stack: Stack) -> Stack:
     """Puts the line that calls `run` first, if it is in a function that is called here: a traced one has left no frame."""
     for name in called_at(stack[0]) if stack else []:
-        for function in functions_named(nodes_of_file(stack[0].path), name):
+        for _, function in functions_in([stack[0].path], name):
             runs = [each for each in calls_in(function) if called_name(each) == "run"]
             if runs:
                 return (Frame(stack[0].path, runs[0].lineno, name), *stack)
@@ -810,9 +820,8 @@ def maker_of(value: ast.expr | None, frame: Frame, paths: Sequence[str]) -> Fram
     if isinstance(value, ast.Name) and (assigned := last_assignment(frame, value.id)):
         return maker_of(assigned_value(assigned), assigned, paths)
     name = called_name(value) if isinstance(value, ast.Call) else ""
-    for path in dict.fromkeys((frame.path, *paths)):
-        for function in functions_named(nodes_of_file(path), name):
-            for returned in returns_in(function)[-1:]:
-                line = Frame(path, returned.lineno, function.name)
-                return [line, *assignments_to(line, plain_name(returned.value))][-1]
+    for path, function in functions_in((frame.path, *paths), name):
+        for returned in returns_in(function)[-1:]:
+            line = Frame(path, returned.lineno, function.name)
+            return [line, *assignments_to(line, plain_name(returned.value))][-1]
     return frame

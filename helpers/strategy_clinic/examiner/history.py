@@ -12,6 +12,7 @@ from ..observer.events import (
     Loaded,
     OptimizerState,
     Saved,
+    VariablesKept,
     VariableValue,
 )
 from .recording import Recording
@@ -60,6 +61,13 @@ def first_updates(
 def saves_to(run: Recording, *paths: str, until: Event | None = None) -> list[Saved]:
     """Returns what a run itself has saved to these paths, which are absolute."""
     return [each for each in run.of(Saved, until=until) if run.absolute(each.path) in paths]
+
+
+def saves_of_file(run: Recording, load: Loaded | VariablesKept) -> list[tuple[Recording, Saved]]:
+    """Returns what was saved before a load to the path that it reads, by this run or the one before that, each with its run."""
+    path, before = run.absolute(load.path), run.before
+    saves = [(run, each) for each in saves_to(run, path, until=load)]
+    return saves + [(before, each) for each in saves_to(before, path)] if before else saves
 
 
 def goes_back(run: Recording) -> bool:

@@ -134,6 +134,11 @@ class Recording:
     def finished(self) -> bool:
         return self.outcome is Outcome.FINISHED
 
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether it is a run of the program as it is, from its beginning."""
+        return self.role in (Role.WATCHED, Role.COMPARED)
+
     @cached_property
     def ended(self) -> Ended:
         """What is known at the end; nothing of a run that has not told it."""
@@ -201,9 +206,10 @@ class Recording:
         maker = made.maker if made else None
         return Owner.LAYER if maker is Owner.TRAINER else maker
 
-    def first_made_by(self, maker: Owner) -> Stack:
-        """Returns where the first variable of a maker was made, if a line of the program is known."""
-        return first_line(made for made in self.of(VariableMade) if made.maker is maker)
+    @property
+    def optimizer_made_at(self) -> Stack:
+        """Where the first variable of an optimizer was made, if a line of the program is known."""
+        return first_line(made for made in self.of(VariableMade) if made.maker is Owner.OPTIMIZER)
 
     def name_of(self, number: int) -> str:
         made = self.variable(number)

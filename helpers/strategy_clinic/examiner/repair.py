@@ -7,14 +7,13 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from types import UnionType
 from typing import TypeVar, cast
 
-from ..base.files import PACKAGE
-from .blame import last_line, name_of, spans, targets_in
+from .blame import arguments_of, last_line, name_of, spans, targets_in
 from .edits import Edit, Position, Repair, inserted, offset
 from .findings import Finding, Location
+from .rule import things_in
 
 Node = TypeVar("Node", bound=ast.AST)
 Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -66,9 +65,7 @@ def repairs_statement(
 @functools.cache
 def repairers() -> Mapping[str, RepairOfMode]:
     """Returns what the modules repair.py in the folders of the modes define, by mode."""
-    folders = sorted(path.parent.name for path in (PACKAGE / "modes").glob("*/repair.py"))
-    modules = [import_module(f"...modes.{folder}.repair", __name__) for folder in folders]
-    found = [thing for module in modules for thing in vars(module).values()]
+    found = things_in("repair")
     return {each.mode: each for each in found if isinstance(each, RepairOfMode)}
 
 
@@ -94,9 +91,9 @@ def written_repairs(
                 yield repair
 
 
-def places_told(finding: Finding, file: str = "") -> list[Location]:
-    """Returns the places in its file, or another one, that the sentences of a finding tell."""
-    found = [within_file(each, file or finding.file) for each in told_by(finding)]
+def places_told(finding: Finding, file: str) -> list[Location]:
+    """Returns the places in a file that the sentences of a finding tell."""
+    found = [within_file(each, file) for each in told_by(finding)]
     return [*filter(None, found)]
 
 
@@ -303,10 +300,9 @@ class Source:
         """Adds an argument at the end of a call."""
         end = self.end(call)
         place = (end[0], end[1] - 1)
-        arguments = [*call.args, *(word.value for word in call.keywords)]
-        if not arguments:
+        if not arguments_of(call):
             return inserted(place, text)
-        after = max(map(self.end, arguments))
+        after = max(map(self.end, arguments_of(call)))
         between = self.text[offset(self.text, after) : offset(self.text, place)]
         line, column = after
         comma = between.find(",") + 1

@@ -52,7 +52,7 @@ class Runs:
     @property
     def whole(self) -> list[Recording]:
         """The runs of the program as it is, on several numbers of devices."""
-        return [each for each in self.recordings if each.role in (Role.WATCHED, Role.COMPARED)]
+        return [each for each in self.recordings if each.is_unchanged]
 
     @property
     def matched(self) -> list[Recording]:
@@ -164,7 +164,7 @@ class ModeRules:
 @functools.cache
 def mode_rules() -> ModeRules:
     """Returns what the modules rule.py in the folders of the modes define, in the order of the modes."""
-    found = [thing for module in rule_modules() for thing in vars(module).values()]
+    found = things_in("rule")
     return ModeRules(
         [each for each in found if isinstance(each, Rule)],
         {each.mode: each.choose for each in found if isinstance(each, Blame)},
@@ -175,9 +175,14 @@ def mode_rules() -> ModeRules:
     )
 
 
-def rule_modules() -> list[ModuleType]:
-    folders = sorted(path.parent.name for path in (PACKAGE / "modes").glob("*/rule.py"))
-    return [import_module(f"...modes.{folder}.rule", __name__) for folder in folders]
+def things_in(name: str) -> list[object]:
+    """Returns all that the modules of a name in the folders of the modes have, in the order of the modes."""
+    return [thing for module in modules_of_modes(name) for thing in vars(module).values()]
+
+
+def modules_of_modes(name: str) -> list[ModuleType]:
+    folders = sorted(path.parent.name for path in (PACKAGE / "modes").glob(f"*/{name}.py"))
+    return [import_module(f"...modes.{folder}.{name}", __name__) for folder in folders]
 
 
 # Decorators

@@ -18,6 +18,7 @@ from ..observer.events import (
     VariablesKept,
     VariableWritten,
 )
+from .history import saves_of_file
 from .recording import Recording
 
 
@@ -100,11 +101,8 @@ def save_without(recording: Recording, load: VariablesKept) -> Saved | None:
     """Returns the save of the file if what was saved has as many weights of these shapes: it left out those that got nothing."""
     weights = kept_weights(recording, load) | filled_weights(recording, load)
     wanted = Counter(recording.shapes_of(weights))
-    saves = [(recording, each) for each in recording.of(Saved, until=load)]
-    if before := recording.before:
-        saves += [(before, each) for each in before.of(Saved)]
-    for run, save in saves:
+    for run, save in saves_of_file(recording, load):
         numbers = {*save.variables, *(each.number for each in save.omitted)}
-        if save.path == load.path and wanted <= Counter(run.shapes_of(of_layers(run, numbers))):
+        if wanted <= Counter(run.shapes_of(of_layers(run, numbers))):
             return save
     return None

@@ -271,8 +271,8 @@ def values_by_form(recording: Recording) -> dict[object, Values]:
 
 
 def fewest(recordings: Sequence[Recording]) -> Recording | None:
-    whole = [each for each in recordings if each.role in (Role.WATCHED, Role.COMPARED)]
-    return min(whole, key=lambda each: each.devices, default=None)
+    unchanged = [each for each in recordings if each.is_unchanged]
+    return min(unchanged, key=lambda each: each.devices, default=None)
 
 
 def differing_at_end(one: Recording, other: Recording) -> set[str]:

@@ -18,7 +18,7 @@ from ...examiner.findings import (
     Text,
 )
 from ...examiner.hash_order import answers_otherwise
-from ...examiner.history import loads_of, optimizers_of, steps_at_end
+from ...examiner.history import loads_of, optimizers_of, saves_to, steps_at_end
 from ...examiner.printed import NUMBER, is_comparable, program_files
 from ...examiner.recording import Recording
 from ...examiner.restarts import (
@@ -308,7 +308,7 @@ def is_beside(path: str, other: str) -> bool:
 def steps_saved(recording: Recording, path: str) -> int:
     """Returns after how many steps of the optimizer a file was saved; 0 if it was not saved exactly once."""
     path = recording.absolute(path)
-    saves = [save for save in recording.of(Saved) if recording.absolute(save.path) == path]
+    saves = saves_to(recording, path)
     again = [save for save in recording.of(SavedAgain) if recording.absolute(save.path) == path]
     return steps_in(saves[0]) if len(saves) == 1 and not again else 0
 

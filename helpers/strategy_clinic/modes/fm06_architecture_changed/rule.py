@@ -8,10 +8,9 @@ from ...examiner.blame import (
     assigned_value,
     calls_at,
     code_at,
-    functions_named,
+    functions_in,
     last_assignment,
     names_in,
-    nodes_of_file,
     statement_at,
 )
 from ...examiner.findings import Finding
@@ -122,7 +121,7 @@ def from_default(made: Frame) -> Frame | None:
     call = assigned_value(made)
     if not isinstance(call, ast.Call) or call.args or call.keywords:
         return None
-    for function in functions_named(nodes_of_file(made.path), ast.unparse(call.func)):
+    for _, function in functions_in([made.path], ast.unparse(call.func)):
         if any(isinstance(default, LITERALS) for default in function.args.defaults):
             return made._replace(line=function.lineno)
     return None

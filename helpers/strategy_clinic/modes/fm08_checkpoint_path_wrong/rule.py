@@ -166,9 +166,7 @@ def folders_used(frame: Frame) -> list[ast.expr]:
     """
     here = blame.calls_in(blame.statement_at(frame))
     calls = managers_among(here) or managers_among(blame.calls_in_file(frame.path)) or here
-    return [
-        each for call in calls for each in (*call.args, *(word.value for word in call.keywords))
-    ]
+    return [each for call in calls for each in blame.arguments_of(call)]
 
 
 def managers_among(calls: list[ast.Call]) -> list[ast.Call]:

@@ -65,8 +65,8 @@ def compiled_again(recording: Recording, stack: Stack) -> Stack:
                 name for frame in stack for name in blame.owners_at(frame, "apply_gradients")
             }
             is_another = applied and not applied & blame.owners_at(made.location[0], "build")
-            return recording.first_made_by(Owner.OPTIMIZER) if is_another else made.location
-    made_at = blame.from_factory(recording.first_made_by(Owner.OPTIMIZER))
+            return recording.optimizer_made_at if is_another else made.location
+    made_at = blame.from_factory(recording.optimizer_made_at)
     return unfrozen_before(stack) or blame.from_maker(stack, made_at)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ...examiner.blame import from_factory, from_parting
 from ...examiner.findings import Finding
-from ...examiner.history import updates_of
+from ...examiner.history import saves_of_file, updates_of
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, line_of, observed, reclassify, rule
 from ...observer.events import (
@@ -12,7 +12,6 @@ from ...observer.events import (
     Loaded,
     ModelCalled,
     Owner,
-    Saved,
     Stack,
     StrategyMade,
     VariableMade,
@@ -37,13 +36,8 @@ def loaded_outside(recording: Recording) -> Iterator[Finding]:
 
 def was_distributed(recording: Recording, load: Loaded) -> bool:
     """Tells whether the file was saved from several devices: before the load, or by the run that was stopped."""
-    path, stopped = recording.absolute(load.path), recording.before
-    saves = [(recording, save) for save in recording.of(Saved, until=load)]
-    saves += [(stopped, save) for save in stopped.of(Saved)] if stopped else []
-    return any(
-        run.absolute(save.path) == path and any(map(run.is_distributed, save.variables))
-        for run, save in saves
-    )
+    saves = saves_of_file(recording, load)
+    return any(run.is_distributed(number) for run, save in saves for number in save.variables)
 
 
 def single_in(recording: Recording, load: Loaded) -> set[int]:

@@ -2,9 +2,9 @@
 
 from ...examiner.recording import Recording
 from ...examiner.rule import blames
-from ...observer.events import Owner, Stack
+from ...observer.events import Stack
 
 
 @blames("fm32")
 def optimizer_made(recording: Recording, stack: Stack) -> Stack:
-    return recording.first_made_by(Owner.OPTIMIZER) or stack
+    return recording.optimizer_made_at or stack

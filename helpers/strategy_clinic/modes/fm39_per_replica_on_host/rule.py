@@ -9,11 +9,10 @@ from ...examiner.blame import (
     calls_in,
     computes_gradient,
     from_caller,
-    functions_named,
+    functions_in,
     is_over_replicas,
     last_assignment,
     names_in,
-    nodes_of_file,
     returns_in,
     statement_at,
 )
@@ -60,12 +59,11 @@ def returned_unreduced(frame: Frame, paths: Sequence[str]) -> Frame | None:
     names = dict.fromkeys(names_in(statement))
     assigned = [assigned_value(last_assignment(frame, name)) for name in names]
     called = [called_name(call) for node in (statement, *assigned) for call in calls_in(node)]
-    for path in dict.fromkeys((frame.path, *paths)):
-        for function in functions_named(nodes_of_file(path), *called):
-            returns = returns_in(function)
-            reduces = any(is_over_replicas(call, {"reduce"}) for call in calls_in(function))
-            if reduces and returns:
-                return Frame(path, returns[-1].lineno, function.name)
+    for path, function in functions_in((frame.path, *paths), *called):
+        returns = returns_in(function)
+        reduces = any(is_over_replicas(call, {"reduce"}) for call in calls_in(function))
+        if reduces and returns:
+            return Frame(path, returns[-1].lineno, function.name)
     return None
 
 

@@ -7,7 +7,7 @@ from ...examiner.blame import (
     Assignment,
     branch_around,
     called_at,
-    functions_named,
+    functions_in,
     given_in,
     is_tf_function,
     names_in,
@@ -62,6 +62,6 @@ def traced_at(path: str, name: str) -> list[int]:
     for node in nodes_of_file(path, Assignment):
         made = [target for target, value in given_in(node) if is_tf_function(value)]
         lines += [node.lineno for each in made if name in names_in(each)]
-    for function in functions_named(nodes_of_file(path), name):
+    for _, function in functions_in([path], name):
         lines += [each.lineno for each in function.decorator_list if is_tf_function(each)]
     return lines

@@ -274,8 +274,7 @@ def functions_called(
     """Yields the functions of these files that an expression calls."""
     names = map(blame.called_name, blame.calls_in(value))
     for path, name in itertools.product(dict.fromkeys(paths), names):
-        for function in blame.functions_named(blame.nodes_of_file(path), name):
-            yield path, function
+        yield from blame.functions_in([path], name)
 
 
 def returned_by(
@@ -309,10 +308,9 @@ def with_sources(frame: Frame, names: set[str]) -> set[str]:
 
 def given_names(frame: Frame, function: str) -> set[str]:
     """Returns the names of what a line gives to a function."""
-    given: list[ast.expr] = []
-    for call in blame.calls_in(blame.statement_at(frame)):
-        if blame.called_name(call) == function:
-            given += [*call.args, *(word.value for word in call.keywords)]
+    calls = blame.calls_in(blame.statement_at(frame))
+    named = [call for call in calls if blame.called_name(call) == function]
+    given = [each for call in named for each in blame.arguments_of(call)]
     return {name for each in given for name in blame.names_in(each)}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...examiner.blame import calls_at
 from ...examiner.findings import Finding, Note, Text
-from ...examiner.history import steps_at_end
+from ...examiner.history import saves_to, steps_at_end
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import (
     Holder,
@@ -222,4 +222,4 @@ def is_worse(taken: CallbackState, held: CallbackState) -> bool:
 
 
 def replaces_file(run: Recording, state: CallbackState) -> bool:
-    return any(run.absolute(save.path) == run.absolute(state.path) for save in run.of(Saved))
+    return bool(saves_to(run, run.absolute(state.path)))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ...examiner.blame import calls_in, functions_named, innermost, keyword, statement_at
 from ...examiner.findings import Finding
-from ...examiner.recording import Recording, Role
+from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
 from ...observer.events import GradientComputed, GradientsApplied, Owner, VariableMade, VariableRead
 
@@ -13,8 +13,11 @@ from ...observer.events import GradientComputed, GradientsApplied, Owner, Variab
 @rule("fm66", explains_divergence=False, finds_own_program=False)
 def never_trained(run: Recording) -> Iterator[Finding]:
     """Checks for a variable that is read in a program that trains, and that nothing writes and no gradient is computed of."""
-    whole = run.role in (Role.WATCHED, Role.COMPARED) and run.finished
-    if not whole or run.keras_used == 2 or not run.of(GradientsApplied):
+    if (
+        not (run.is_unchanged and run.finished)
+        or run.keras_used == 2
+        or not run.of(GradientsApplied)
+    ):
         return
     connected = {each for computed in run.of(GradientComputed) for each in computed.connected}
     read = {each.number for each in run.of(VariableRead)}

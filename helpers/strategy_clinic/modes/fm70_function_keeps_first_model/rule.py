@@ -12,7 +12,7 @@ from ...examiner.blame import (
     name_of,
 )
 from ...examiner.findings import Finding
-from ...examiner.recording import Recording, Role
+from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
 from ...observer.events import (
     Frame,
@@ -40,8 +40,8 @@ def first_model(run: Recording) -> Iterator[Finding]:
 
     What is loaded, or written by the program, may be made for that alone: one of several later ones has to be neither.
     """
-    whole = run.role in (Role.WATCHED, Role.COMPARED) and run.finished
-    if not whole or not any(each.graph_calls for each in run.of(StepsCounted)):
+    is_whole = run.is_unchanged and run.finished
+    if not is_whole or not any(each.graph_calls for each in run.of(StepsCounted)):
         return
     filled = run.loaded | run.written_by(Owner.USER)
     updates = run.of(GradientsApplied)
