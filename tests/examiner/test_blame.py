@@ -120,6 +120,7 @@ def test_a_function_that_only_passes_on_decides_nothing(at):
 def test_a_function_of_one_line_is_a_factory(at):
     assert lines(blame.from_factory(at(2, 10))) == [10]
     assert lines(blame.from_factory(at(9, 27))) == [9, 27]
+    assert lines(blame.from_factory(at(27, 10))) == [27, 10]
 
 
 def test_what_is_done_with_an_object_is_decided_where_it_was_made(at):

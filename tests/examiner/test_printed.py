@@ -285,6 +285,20 @@ def test_where_a_printed_number_comes_from(tmp_path, text, line):
     assert [frame.line for frame in printed.source_of(difference)] == here
 
 
+@pytest.mark.parametrize(
+    "line, is_so",
+    [
+        ("print(total.values[0])", True),
+        ("print(float(strategy.experimental_local_results(total)[0]))", True),
+        ("print(total.values[name])", False),
+        ("print(totals[0])", False),
+    ],
+)
+def test_a_line_that_takes_the_value_of_one_replica(tmp_path, line, is_so):
+    (tmp_path / "train.py").write_text(f"{line}\n")
+    assert printed.is_of_one_replica(stack(tmp_path / "train.py", 1)) is is_so
+
+
 def test_the_calls_of_a_file_are_looked_at_once_for_all_names(tmp_path, monkeypatch):
     filled, filled_by = [], printed.filled_by
     monkeypatch.setattr(

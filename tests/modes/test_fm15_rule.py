@@ -46,6 +46,13 @@ def test_the_condition_in_the_step_is_blamed(tmp_path):
     assert modes(run(raised, outcome=Outcome.RAISED)) == [("fm15", 4)]
 
 
+def test_a_condition_around_the_strategy_is_none_in_the_step(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("def step():\n    learn()\nif True:\n    strategy.run(step)\n")
+    raised = ExceptionRaised(stack(path, 2, 4), "RuntimeError", f"Traceback\n{MESSAGE}", ())
+    assert modes(run(raised, outcome=Outcome.RAISED)) == [("fm15", 2)]
+
+
 def test_an_optimizer_of_keras_that_accumulates_is_blamed_where_it_is_made(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(

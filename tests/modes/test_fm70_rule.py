@@ -156,7 +156,9 @@ def test_the_line_that_makes_a_function_of_it(made, tmp_path):
     """Where no decorator does: the first line of the program from the update outwards that calls `tf.function`."""
     path = tmp_path / "train.py"
     path.write_text(f"def inner():\n    update()\n\n\n{made}\n")
-    step = updated(variables=(4,), location=(Frame(str(path), 2, "inner"), Frame(str(path), 5, "")))
+    step = updated(
+        variables=(4,), location=(Frame(str(path), 2, "inner"), Frame(str(path), 5, "main"))
+    )
     found = modes(run(strategy(), *FIRST, step, *LATER, counted()))
     assert found == [("fm70", 2 if made == "step()" else 5)]
 

@@ -56,6 +56,12 @@ def loaded(settings, before=1, path="m.keras"):
     return ModelSettings(OTHER, path, True, settings, before)
 
 
+def test_a_setting_of_a_class_that_is_made_by_a_call(settings):
+    """Its constructor may be a function in no class."""
+    save, load = (settings(value, line=20, name="Made") for value in ("3.0", "1.0"))
+    assert modes(run(saved(save), loaded(load))) == [("fm72", 20)]
+
+
 @pytest.mark.parametrize("line, name, blamed", [(2, "Scaled", 1), (8, "Described", 12)])
 def test_a_setting_of_the_class(settings, line, name, blamed):
     save, load = (settings(value, line=line, name=name) for value in ("3.0", "1.0"))

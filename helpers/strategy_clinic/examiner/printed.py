@@ -363,7 +363,7 @@ def joining_line(path: str, value: ast.expr) -> int:
 def is_join(node: ast.AST) -> TypeGuard[ast.expr]:
     """Tells whether an expression makes one value of those of replicas: a call such as `strategy.reduce`, or `x.values[0]`."""
     if isinstance(node, ast.Subscript):
-        return isinstance(node.value, ast.Attribute) and node.value.attr == "values"
+        return has_values_of_replicas(node.value)
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
