@@ -234,6 +234,11 @@ class Source:
         fields = (value for _, value in ast.iter_fields(parent) if isinstance(value, list))
         return next(value for value in fields if statement in value)
 
+    def below(self, statement: ast.stmt) -> list[ast.stmt]:
+        """Returns the statements that follow one in its block."""
+        block = self.block(statement)
+        return block[block.index(statement) + 1 :]
+
     # Edits
 
     def position(self, line: int, byte: int) -> Position:

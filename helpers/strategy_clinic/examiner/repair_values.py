@@ -21,18 +21,12 @@ def keep_number(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     """Yields the edits by which what a statement makes is saved and read again: that of this line, or one that is told."""
     for each in (line, *source.told):
         statement = source.simple_statement(each)
-        if isinstance(statement, ast.Assign):
-            for lost in names_made(source, statement):
-                yield from beside_another(source, lost)
+        for target, _ in pairs_of(statement) if isinstance(statement, ast.Assign) else ():
+            if isinstance(target, ast.Name | ast.Attribute):
+                yield from beside_another(source, source.code(target))
         if statement:
             yield from in_state(source, statement)
             yield from in_function(source, statement)
-
-
-def names_made(source: Source, statement: ast.Assign) -> list[str]:
-    """Returns the names and attributes that get a value, as code."""
-    targets = [target for target, _ in pairs_of(statement)]
-    return [source.code(each) for each in targets if isinstance(each, ast.Name | ast.Attribute)]
 
 
 # As another one

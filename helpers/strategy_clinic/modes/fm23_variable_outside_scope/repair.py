@@ -41,10 +41,9 @@ def made_in_scope(source: Source, own: ast.ClassDef) -> Iterator[Sequence[Edit]]
 
 def made_later(source: Source, statement: ast.Assign, call: ast.Call) -> Iterator[Sequence[Edit]]:
     """Yields a variable that is made after the strategy, which is made below it in the same block."""
-    block, text = source.block(statement), source.code(statement)
+    below, text = source.below(statement), source.code(statement)
     for made, strategy, maker in source.makers():
-        is_below = made in block[block.index(statement) + 1 :]
-        for name in AGGREGATIONS if is_below and is_strategy(maker) else ():
+        for name in AGGREGATIONS if made in below and is_strategy(maker) else ():
             chosen = f"{source.code(call)[:-1]}, aggregation=tf.VariableAggregation.{name})"
             scope = f"with {source.code(strategy)}.scope():"
             later = f"    {text.replace(source.code(call), chosen)}"

@@ -1,6 +1,7 @@
 """Repairs fm25: what is loaded or cloned, and the call of `compile` right after it, go under the scope."""
 
 import ast
+import itertools
 from collections.abc import Iterator, Sequence
 
 from ...examiner.edits import Edit
@@ -11,14 +12,9 @@ from ...examiner.repair import Source, repairs_statement
 def load_in_scope(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     if not isinstance(statement, ast.Assign):
         return
-    block, name = source.block(statement), source.code(statement.targets[0])
-    following = block[block.index(statement) + 1 :]
-    together: list[ast.stmt] = [statement]
-    for each in following:
-        if not is_compile(source, each, name):
-            break
-        together.append(each)
-    yield source.under_scope(together)
+    name = source.code(statement.targets[0])
+    below = itertools.takewhile(lambda e: is_compile(source, e, name), source.below(statement))
+    yield source.under_scope([statement, *below])
 
 
 def is_compile(source: Source, statement: ast.stmt, name: str) -> bool:

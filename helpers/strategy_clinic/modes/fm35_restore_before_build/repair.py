@@ -38,8 +38,7 @@ def call_before_restore(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 def calls_below(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     """Yields a method of the object, which may build and is called next, above the statement that restores."""
     statement = source.statement(line)
-    block = source.block(statement) if statement else []
-    for each in block[block.index(statement) + 1 :][:MOST_BELOW] if statement else ():
+    for each in source.below(statement)[:MOST_BELOW] if statement else ():
         if statement and is_method_called(each):
             yield source.move(each, above=statement)
 

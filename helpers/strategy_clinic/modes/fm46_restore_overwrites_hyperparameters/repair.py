@@ -34,11 +34,10 @@ def moved(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
         if isinstance(part, ast.FunctionDef | ast.ClassDef):
             return
         block = source.block(part)
-        above, below = block[: block.index(part)], block[block.index(part) + 1 :]
-        for restore in [
-            each for each in below if is_told(source, each) or has(source, RESTORES, each)
-        ]:
-            yield source.move(part, below=restore)
+        above = block[: block.index(part)]
+        for each in source.below(part):
+            if is_told(source, each) or has(source, RESTORES, each):
+                yield source.move(part, below=each)
         for save in [each for each in above[::-1] if has(source, SAVES, each)]:
             yield source.move(part, above=save)
 

@@ -62,19 +62,14 @@ def order_of_epoch(source: Source) -> Iterator[Sequence[Edit]]:
     """Yields a shuffle that is moved into the loop over epochs below it, with the epoch as its seed."""
     for statement in source.of(ast.Assign):
         seeds = [keyword(call, "seed") for call in source.calls("shuffle", statement)]
-        loops = [each for each in after(source, statement) if counter_of(each)]
+        below = [e for e in source.below(statement) if isinstance(e, ast.For | ast.While)]
+        loops = [each for each in below if counter_of(each)]
         if len(seeds) == 1 and isinstance(seeds[0], ast.Constant) and loops:
             first, last = statement.lineno, last_line(statement)
             text, seed = source.code(statement), source.code(seeds[0])
             drawn = text.replace(f"seed={seed}", f"seed={seed} + int({counter_of(loops[0])})")
             if first == last:
                 yield [source.delete(first, last), source.insert_before(loops[0].body[0], drawn)]
-
-
-def after(source: Source, statement: ast.stmt) -> list[ast.For | ast.While]:
-    block = source.block(statement)
-    below = block[block.index(statement) + 1 :]
-    return [each for each in below if isinstance(each, ast.For | ast.While)]
 
 
 def counter_of(loop: ast.For | ast.While) -> str:
