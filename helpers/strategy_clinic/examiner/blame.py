@@ -339,6 +339,11 @@ def argument_name(frame: Frame, functions: Collection[str], position: int = 0) -
     return ""
 
 
+def is_constant(value: ast.expr | None, wanted: object) -> bool:
+    """Tells whether an expression is this constant, as it is written out."""
+    return isinstance(value, ast.Constant) and value.value is wanted
+
+
 def plain_name(value: ast.expr | None) -> str:
     """Returns the name that an expression is, or that it calls; nothing for another one."""
     value = value.func if isinstance(value, ast.Call) else value

@@ -94,7 +94,7 @@ def last_unfreezing(nodes: Iterable[ast.AST], frame: Frame) -> Frame | None:
 
 def is_unfreezing(target: ast.expr, value: ast.expr) -> bool:
     is_trainable = isinstance(target, ast.Attribute) and target.attr == "trainable"
-    return is_trainable and isinstance(value, ast.Constant) and value.value is True
+    return is_trainable and blame.is_constant(value, True)
 
 
 def from_unfreezing(stack: Stack) -> Stack:

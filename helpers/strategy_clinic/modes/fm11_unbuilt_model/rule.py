@@ -48,10 +48,10 @@ def nothing_applied(recording: Recording) -> Iterator[Finding]:
 @rule("fm11", explains_divergence=False)
 def rest_untrained(recording: Recording) -> Iterator[Finding]:
     """Checks whether only those layers are trained that had variables when the program asked a model for them."""
-    changed = changed_variables(recording)
+    changed = recording.trained | recording.written | recording.loaded
     for early in recording.of(UnbuiltModelRead):
         had = {*early.variables} & recording.trained
-        calls = calls_of(recording, early)
+        calls = [e for e in recording.of(ModelCalled) if e.model == early.model != 0]
         trainable = {number for call in calls for number in call.trainable}
         left = sorted(trainable - {*early.variables} - changed)
         if had and left and recording.finished:
@@ -64,14 +64,6 @@ def rest_untrained(recording: Recording) -> Iterator[Finding]:
                 f"{recording.name_of(left[0])}",
             )
             return
-
-
-def calls_of(recording: Recording, early: UnbuiltModelRead) -> list[ModelCalled]:
-    return [each for each in recording.of(ModelCalled) if each.model == early.model != 0]
-
-
-def changed_variables(recording: Recording) -> frozenset[int]:
-    return recording.trained | recording.written | recording.loaded
 
 
 def last_empty(recording: Recording) -> UnbuiltModelRead | None:

@@ -104,18 +104,13 @@ def outdated_copy(recording: Recording) -> Iterator[Finding]:
             )
 
 
-def random_clones(recording: Recording) -> Iterator[WeightsCopied]:
-    """Yields the clones that a line of the program made without the weights of their source."""
-    for clone in recording.of(WeightsCopied):
-        is_random = clone.function in CLONES and not clone.equal
-        if is_random and clone.target and clone.location:
-            yield clone
-
-
 @rule("fm14")
 def clone_without_weights(recording: Recording) -> Iterator[Finding]:
     """Checks whether a clone that has random weights is used as if it had those of its source."""
-    for clone in random_clones(recording):
+    for clone in recording.of(WeightsCopied):
+        is_random = clone.function in CLONES and not clone.equal
+        if not (is_random and clone.target and clone.location):
+            continue
         for kept, fix, proof in (*used_in_training(recording, clone), *moved(recording, clone)):
             message = f"{clone.function} copies no weights: {kept}"
             yield observed("fm14", recording, clone.location, message, *proof, fix=fix)
@@ -385,15 +380,16 @@ def random_model_used(recording: Recording) -> Iterator[Finding]:
     As a moving average of weights that nothing updates. A program that uses another one like it, too, compares them, and one
     that raised may have meant to load them later.
     """
-    for used in recording.of(ModelUsed) if recording.finished else ():
-        calls = recording.of(ModelCalled)
+    calls, uses, of_files = recording.of(ModelCalled), recording.of(ModelUsed), loaded(recording)
+    used_at_all = {number for each in uses for number in each.variables}
+    for used in uses if recording.finished else ():
         alike = [each for each in calls if is_alike(recording, each.variables, used.variables)]
         trained = recording.written_by(Owner.OPTIMIZER, until=used)
         others = [each for each in alike if trained & {*each.variables}]
-        is_random = used.trainable and not is_given_values(recording, used.trainable)
+        is_random = used.trainable and not {*used.trainable} & (recording.written | of_files)
         made_at = [each.made_at for each in others[:1] if each.made_at != used.made_at]
         is_apart = bool(used.made_at and made_at)
-        if is_apart and is_random and not uses_any(recording, alike):
+        if is_apart and is_random and not any(used_at_all & {*each.variables} for each in alike):
             yield observed(
                 "fm14",
                 recording,
@@ -412,19 +408,10 @@ def is_alike(recording: Recording, one: tuple[int, ...], other: tuple[int, ...])
     return shapes[0] == shapes[1] and not {*one} & {*other}
 
 
-def is_given_values(recording: Recording, numbers: tuple[int, ...]) -> bool:
-    return bool((recording.written | loaded(recording)) & {*numbers})
-
-
 def loaded(recording: Recording) -> set[int]:
     """Returns the variables that get values from files."""
     restores = recording.of(CheckpointRestored)
     return {*recording.loaded, *(number for each in restores for number in each.variables)}
-
-
-def uses_any(recording: Recording, calls: list[ModelCalled]) -> bool:
-    used = {number for each in recording.of(ModelUsed) for number in each.variables}
-    return any(used & {*call.variables} for call in calls)
 
 
 def has_learnt(recording: Recording, clone: WeightsCopied) -> bool:

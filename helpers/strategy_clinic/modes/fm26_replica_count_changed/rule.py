@@ -7,7 +7,7 @@ from ...examiner.findings import Finding, Note, counted
 from ...examiner.history import updates_of
 from ...examiner.recording import Recording
 from ...examiner.restarts import rate_of
-from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
+from ...examiner.rule import Runs, Steps, least_and_most, observed, rule, rule_of_runs
 from ...observer.events import (
     DatasetBatched,
     DatasetFromFunction,
@@ -46,11 +46,10 @@ def batched_at(recording: Recording, call: ModelCalled, size: int) -> Stack:
 @rule_of_runs("fm26")
 def batch_grows_alone(runs: Runs) -> Steps:
     """Notes that the program enlarges its batch with every device, and leaves its learning rate: that may be meant."""
-    asked = {each.replicas: each for each in runs.whole if each.of(ReplicaCountRead)}
-    few, many = min(asked, default=1), max(asked, default=1)
-    if few == many:
+    pair = least_and_most(runs.whole, lambda each: each.of(ReplicaCountRead))
+    if pair is None:
         return
-    one, other = asked[few], asked[many]
+    (one, other), (few, many) = pair, (each.replicas for each in pair)
     is_chosen = any(each.plain and each.examples == other.examples for each in runs.matched)
     if other.of(DatasetFromFunction) and not is_chosen:
         return  # the batches of replicas, which fm21 judges

@@ -41,9 +41,7 @@ def reported_differently(runs: Runs) -> Steps:
     if not apart and first_divergence(*pair):
         return  # the weights differ from run to run, too
     for one, other in reports(*pair):
-        values, others = (
-            {each.name: each.value for each in report.metrics} for report in (one, other)
-        )
+        values, others = values_in(one), values_in(other)
         is_compared = bool(pair[0].of(StepEnded)) and not apart
         of_loss = distance_of_loss(values, others, 0.0 if is_compared else math.inf)
         compiled = other.compiled_at
@@ -89,10 +87,7 @@ def is_stable(
     nudged = yield nudged_run(recording)
     for each, same in reports(recording, nudged) if nudged else []:
         if each is report:
-            values, others = (
-                {metric.name: metric.value for metric in of.metrics} for of in (each, same)
-            )
-            return distance(values, others, name) <= least
+            return distance(values_in(each), values_in(same), name) <= least
     return nudged is None
 
 
@@ -100,6 +95,10 @@ def reports(one: Recording, other: Recording) -> list[tuple[MetricsReported, Met
     """Returns what both runs report, in order, where it comes from the same lines."""
     pairs = zip(one.of(MetricsReported), other.of(MetricsReported))
     return [(mine, theirs) for mine, theirs in pairs if mine.location == theirs.location]
+
+
+def values_in(report: MetricsReported) -> dict[str, float]:
+    return {each.name: each.value for each in report.metrics}
 
 
 def distance(values: dict[str, float], others: dict[str, float], name: str) -> float:

@@ -56,7 +56,7 @@ def forgotten_after_restart(run: Recording) -> Iterator[Finding]:
         if key not in before:
             continue
         message = forgotten(before[key], fits[-1], run)
-        if not message and ends_otherwise(run, whole):
+        if not message and (steps_at_end(run) != steps_at_end(whole) or other_end(run, whole)):
             message = waits_anew(before[key], fits[-1], usual.get(key, []))
         if message:
             fix = FIXES.get(fits[-1][0].callback, "")
@@ -166,10 +166,6 @@ def forgotten(before: States, after: States, run: Recording) -> str:
         return ""
     replaces = held.callback != "ModelCheckpoint" or replaces_file(run, taken)
     return in_words(held, taken) if is_worse(taken, held) and replaces else ""
-
-
-def ends_otherwise(run: Recording, whole: Recording) -> bool:
-    return steps_at_end(run) != steps_at_end(whole) or bool(other_end(run, whole))
 
 
 def waits_anew(before: States, after: States, usual: States) -> str:

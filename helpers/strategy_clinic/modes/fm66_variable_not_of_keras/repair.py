@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword
+from ...examiner.blame import is_constant, keyword
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
@@ -21,17 +21,13 @@ def add_weights(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.statement(line)
     own = source.class_of(statement) if statement else None
     made = [call for call in source.calls("Variable", own) if len(call.args) == 1] if own else []
-    state = {call for call in made if is_false(keyword(call, KEPT[1]))}
+    state = {call for call in made if is_constant(keyword(call, KEPT[1]), False)}
     is_of_state = any(call in state for call in source.calls("Variable", statement))
     yield [
         source.replace(call, added(source, call))
         for call in made
         if {word.arg for word in call.keywords} <= {*KEPT} and (is_of_state or call not in state)
     ]
-
-
-def is_false(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Constant) and value.value is False
 
 
 def added(source: Source, call: ast.Call) -> str:

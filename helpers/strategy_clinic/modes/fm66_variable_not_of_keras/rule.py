@@ -3,7 +3,14 @@
 import ast
 from collections.abc import Iterator
 
-from ...examiner.blame import calls_in, functions_named, innermost, keyword, statement_at
+from ...examiner.blame import (
+    calls_in,
+    functions_named,
+    innermost,
+    is_constant,
+    keyword,
+    statement_at,
+)
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
@@ -33,8 +40,8 @@ def is_weight(made: VariableMade) -> bool:
     """Tells whether a variable may be meant to be trained."""
     if made.maker is not Owner.USER or not made.location or "float" not in made.dtype:
         return False
-    flags = [keyword(call, "trainable") for call in calls_in(statement_at(made.location[0]))]
-    return not any(isinstance(each, ast.Constant) and each.value is False for each in flags)
+    calls = calls_in(statement_at(made.location[0]))
+    return not any(is_constant(keyword(call, "trainable"), False) for call in calls)
 
 
 def is_made_by_layer(made: VariableMade) -> bool:
