@@ -48,13 +48,16 @@ def repairs(mode: str, *, keeps_training: bool = False) -> Callable[[Repairer], 
 
 
 def repairs_statement(
-    mode: str, *, keeps_training: bool = False
+    mode: str, *, keeps_training: bool = False, compound: bool = False
 ) -> Callable[[RepairerOfStatement], RepairOfMode]:
-    """Makes one of a function from a source and the statement of the line to edits, if this stands alone in its lines."""
+    """Makes one of a function from a source and the statement of the line to edits, if this stands alone in its lines.
+
+    With `compound`, of a loop or a condition, too, and of a statement beside others.
+    """
 
     def made(write: RepairerOfStatement) -> RepairOfMode:
         def write_at(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-            statement = source.simple_statement(line)
+            statement = source.statement(line) if compound else source.simple_statement(line)
             return write(source, statement) if statement else iter(())
 
         return RepairOfMode(mode, write_at, keeps_training)

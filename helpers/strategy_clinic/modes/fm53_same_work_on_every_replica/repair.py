@@ -5,16 +5,15 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, repairs_statement
 
 PASS_ON = "enumerate", "iter", "tqdm"  # what they are given
 
 
-@repairs("fm53", keeps_training=True)
-def distribute_dataset(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.statement(line)
-    dataset = dataset_of(source, statement) if statement else None
-    if statement is None or dataset is None:
+@repairs_statement("fm53", keeps_training=True, compound=True)
+def distribute_dataset(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    dataset = dataset_of(source, statement)
+    if dataset is None:
         return
     for strategy in source.strategies(statement):
         distributed = f"{strategy}.experimental_distribute_dataset({source.code(dataset)})"

@@ -5,17 +5,16 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, repairs_statement
 from ...examiner.repair_sums import CONTEXT
 
 REPLICA = f"{CONTEXT}.replica_id_in_sync_group"
 FOLDED = f"tf.random.experimental.stateless_fold_in({{0}}, {REPLICA})"
 
 
-@repairs("fm56")
-def seed_by_replica(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.statement(line)
-    for call in source.of(ast.Call, statement) if statement else ():
+@repairs_statement("fm56", compound=True)
+def seed_by_replica(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    for call in source.of(ast.Call, statement):
         is_stateless = name_of(call.func).startswith("stateless_")
         given = call.args[1] if is_stateless and len(call.args) > 1 else keyword(call, "seed")
         if given is not None:

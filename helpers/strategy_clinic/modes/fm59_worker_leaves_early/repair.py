@@ -4,12 +4,11 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, names, repairs
+from ...examiner.repair import Source, names, repairs_statement
 
 
-@repairs("fm59")
-def decide_together(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.statement(line)
+@repairs_statement("fm59", compound=True)
+def decide_together(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     if not isinstance(statement, ast.If | ast.While):
         return
     function = source.function(statement)

@@ -5,21 +5,20 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import is_constant, keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, repairs_statement
 
 KEPT = "name", "trainable", "dtype", "aggregation"
 FIRST = "shape=tf.convert_to_tensor({0}).shape, initializer=lambda *_, **__: {0}"
 CONSTANT = "shape=(), initializer=tf.keras.initializers.Constant({0})"
 
 
-@repairs("fm66")
-def add_weights(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+@repairs_statement("fm66", compound=True)
+def add_weights(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     """Yields `add_weight` for all variables of the class that may be trained, since each of them would be found.
 
     If the finding is about one that is not trained, for all others, too.
     """
-    statement = source.statement(line)
-    own = source.class_of(statement) if statement else None
+    own = source.class_of(statement)
     made = [call for call in source.calls("Variable", own) if len(call.args) == 1] if own else []
     state = {call for call in made if is_constant(keyword(call, KEPT[1]), False)}
     is_of_state = any(call in state for call in source.calls("Variable", statement))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import functions_named
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, repairs_statement
 from ...examiner.repair_sums import REPLICAS
 
 MADE = 'self.reported_loss = tf.keras.metrics.Mean(name="loss")'
@@ -17,11 +17,8 @@ INIT = (
 )
 
 
-@repairs("fm68")
-def report_whole_loss(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    statement = source.statement(line)
-    if statement is None:
-        return
+@repairs_statement("fm68", compound=True)
+def report_whole_loss(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
     if " by the number of replicas" in source.said:
         is_part = "that is divided" in source.said
         for each in reported(source, statement):
