@@ -434,6 +434,12 @@ def same_statement(one: Frame, other: Frame) -> bool:
     return one == other or (is_same_code and one.scope == other.scope)
 
 
+def from_only(stack: Stack, lines: Iterable[int]) -> Stack:
+    """Puts the only one of these lines of a file first; otherwise the stack stays as it is."""
+    found = {*lines}
+    return (stack[0]._replace(line=found.pop()), *stack) if len(found) == 1 else stack
+
+
 # How a loop ends
 
 
@@ -712,8 +718,7 @@ def from_partial(stack: Stack) -> Stack:
     given = values_by_name(stack[0].path)
     values = [value for name in names for value in given.get(name, [])]
     calls = [value for value in values if isinstance(value, ast.Call)]
-    partials = [call for call in calls if called_name(call) == "partial"]
-    return (stack[0]._replace(line=partials[0].lineno), *stack) if len(partials) == 1 else stack
+    return from_only(stack, (call.lineno for call in calls if called_name(call) == "partial"))
 
 
 def names_chosen_at(frame: Frame) -> list[str]:

@@ -142,10 +142,10 @@ def made_at(source: Source, lines: Iterable[int], line: int) -> Iterator[str]:
     statement = source.statement(line)
     for each in lines:
         made = source.statement(each)
-        for target in targets_in(made) if isinstance(made, Maker) else ():
-            is_single = isinstance(target, ast.Name | ast.Attribute)
-            if statement and made and is_single and not source.is_later(made, statement):
-                yield from source.as_seen(statement, target)
+        if statement and isinstance(made, Maker) and not source.is_later(made, statement):
+            for target in targets_in(made):
+                if isinstance(target, ast.Name | ast.Attribute):
+                    yield from source.as_seen(statement, target)
 
 
 def optimizers_made(source: Source, line: int) -> Iterator[str]:

@@ -127,7 +127,7 @@ def used_in_training(recording: Recording, clone: WeightsCopied) -> Iterator[Sho
     A network that is random on purpose is frozen, or gets what the other one gets, which learns to answer alike.
     """
     alike = [each.target for each in recording.of(CalledAlike)]
-    for call, update in uses_in_training(recording, clone):
+    for call, update in calls_in_steps(recording, clone):
         place, at = line_of(call.location, "a later line"), line_of(update.location, "an update")
         learns = {*clone.source} & {*update.optimizer.trains}
         if has_learnt(recording, clone):
@@ -171,8 +171,7 @@ def clone_in_place_of_its_source(recording: Recording) -> Iterator[Finding]:
         meant = {own: original for original, own in pairs if own in asked - connected}
         by_program = recording.written_by(Owner.USER, after=clone) & {*clone.target}
         is_mistaken = not {*meant.values()} & asked and not by_program
-        called = [each for each in recording.of(CopyCalled) if {*each.target} == {*clone.target}]
-        is_used = updates_of(recording, meant, after=clone) and not called
+        is_used = updates_of(recording, meant, after=clone) and not calls_of(recording, clone)
         if is_mistaken and clone.location and is_used:
             first = next(each for each in computed if {*meant} & {*each.disconnected})
             yield observed(
@@ -354,10 +353,9 @@ def calls_in_training(
     recording: Recording, copied: WeightsCopied, load: Loaded
 ) -> Iterator[tuple[CopyCalled, GradientsApplied]]:
     """Yields the calls of a copy after a load of its source that a loop repeats, each with an update of the source there."""
-    for call in recording.of(CopyCalled, after=load):
+    for call in calls_of(recording, copied, after=load):
         for update in updates_of(recording, copied.source, after=load)[:1]:
-            is_copy = {*call.target} == {*copied.target}
-            if is_copy and is_in_loop(call.location, update.location):
+            if is_in_loop(call.location, update.location):
                 yield call, update
 
 
@@ -426,14 +424,20 @@ def is_filled(recording: Recording, clone: WeightsCopied) -> bool:
     return bool(filled or updates_of(recording, clone.target))
 
 
-def uses_in_training(
+def calls_of(
+    recording: Recording, copy: WeightsCopied, after: Event | None = None
+) -> list[CopyCalled]:
+    calls = recording.of(CopyCalled, after=after)
+    return [each for each in calls if {*each.target} == {*copy.target}]
+
+
+def calls_in_steps(
     recording: Recording, clone: WeightsCopied
 ) -> Iterator[tuple[CopyCalled, GradientsApplied]]:
     """Yields the calls of a clone that nothing fills, each with the update of the step that it belongs to."""
-    for call in () if is_filled(recording, clone) else recording.of(CopyCalled, after=clone):
+    for call in () if is_filled(recording, clone) else calls_of(recording, clone, after=clone):
         for update in recording.of(GradientsApplied):
-            is_same = set(call.target) == set(clone.target)
-            if is_same and is_in_step(call.location, update.location):
+            if is_in_step(call.location, update.location):
                 yield call, update
 
 

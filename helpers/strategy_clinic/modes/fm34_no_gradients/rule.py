@@ -103,8 +103,7 @@ def kernels_first(recording: Recording, number: int) -> tuple[bool, int]:
 
 def from_cut(stack: Stack) -> Stack:
     """Returns the only line of the file with an operation that has no derivative, or else the one of the gradient."""
-    lines = {*lines_of(blame.calls_in_file(stack[0].path), ENDS)}
-    return (stack[0]._replace(line=lines.pop()), *stack) if len(lines) == 1 else stack
+    return blame.from_only(stack, lines_of(blame.calls_in_file(stack[0].path), ENDS))
 
 
 def lines_of(calls: Sequence[ast.Call], names: Collection[str]) -> list[int]:

@@ -9,6 +9,7 @@ from ...examiner.blame import (
     called_at,
     calls_at,
     from_choice,
+    from_only,
     from_partial,
     from_parting,
     nodes_of_file,
@@ -229,12 +230,9 @@ def first_replica_alone(runs: Runs) -> Steps:
 
 def from_aggregation(stack: Stack) -> Stack:
     """Returns the only line of a file that chooses the first replica, or else the line that made a variable."""
-    chosen = {
-        node.value.lineno
-        for node in nodes_of_file(stack[0].path, ast.keyword)
-        if "only_first_replica" in ast.unparse(node.value).lower()
-    }
-    return (stack[0]._replace(line=chosen.pop()), *stack) if len(chosen) == 1 else stack
+    given: list[ast.expr] = [each.value for each in nodes_of_file(stack[0].path, ast.keyword)]
+    chosen = [each for each in given if "only_first_replica" in ast.unparse(each).lower()]
+    return from_only(stack, (each.lineno for each in chosen))
 
 
 def is_of_first_replica(recording: Recording, made: VariableMade) -> bool:
@@ -249,9 +247,8 @@ def differences(one: Recording, other: Recording) -> Iterator[tuple[VariableMade
     """Yields how far the variables of two runs or processes are apart at the end."""
     values, other_values = (by_key(each, values_at_end(each)) for each in (one, other))
     for key, (number, sample) in values.items():
-        made = one.variable(number)
-        if made and key in other_values:
-            yield made, distance(sample, other_values[key][1])
+        if key in other_values:
+            yield one.variables[number], distance(sample, other_values[key][1])
 
 
 def is_one_for_all(made: VariableMade) -> bool:
