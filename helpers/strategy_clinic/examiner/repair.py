@@ -195,13 +195,14 @@ class Source:
         after = self.lines[last_line(statement) - 1].encode()[statement.end_col_offset :].strip()
         return not before.strip() and (not after or after.startswith(b"#"))
 
-    def calls(self, name: str, within: ast.AST | None = None) -> list[ast.Call]:
-        """Returns the calls of functions and methods with this last name."""
-        return [call for call in self.of(ast.Call, within) if name_of(call.func) == name]
+    def calls(self, names: str | Sequence[str], within: ast.AST | None = None) -> list[ast.Call]:
+        """Returns the calls of functions and methods with this last name, or with one of these, in their order."""
+        wanted, calls = [names] if isinstance(names, str) else names, self.of(ast.Call, within)
+        return [call for name in wanted for call in calls if name_of(call.func) == name]
 
     def over_all(self, names: Sequence[str], within: ast.AST) -> list[ast.Call]:
         """Returns the calls of functions with these last names that reduce all values: they are given no axis."""
-        calls = [call for name in names for call in self.calls(name, within)]
+        calls = self.calls(names, within)
         return [call for call in calls if len(call.args) == 1 and not call.keywords]
 
     def function(self, node: ast.AST) -> ast.AST:

@@ -48,7 +48,7 @@ def trained_by(source: Source, optimizer: str) -> list[tuple[str, str]]:
     Beside each is the attribute that has them.
     """
     found = []
-    for call in [*source.calls("build"), *source.calls("apply_gradients"), *source.calls("apply")]:
+    for call in source.calls(("build", "apply_gradients", "apply")):
         zipped = [each.args for each in source.calls("zip", call)]
         given = zipped[0] if zipped else call.args
         if len(given) in (1, 2) and of_one_name(source, call.func, optimizer):

@@ -104,16 +104,11 @@ def global_batch_size(source: Source) -> str:
 
 
 def penalties(source: Source, statement: ast.stmt) -> list[ast.Call]:
-    found = [call for name in PENALTIES for call in source.calls(name, statement)]
-    sums = [call for name in (*SUMS, "sum") for call in source.calls(name, statement)]
-    found = found or [call for call in sums if OF_WEIGHTS.search(source.code(call))]
-    outer = [source.parents.get(call) for call in found]
-    scaled = "scale_regularization_loss"
-    return [
-        call
-        for call, parent in zip(found, outer)
-        if not (isinstance(parent, ast.Call) and name_of(parent.func) == scaled)
-    ]
+    sums = source.calls((*SUMS, "sum"), statement)
+    of_weights = [call for call in sums if OF_WEIGHTS.search(source.code(call))]
+    scaled = [each for call in source.calls(SHARES[1], statement) for each in call.args]
+    found = source.calls(PENALTIES, statement) or of_weights
+    return [call for call in found if call not in scaled]
 
 
 def loss_calls(source: Source, statement: ast.stmt) -> list[ast.Call]:

@@ -41,9 +41,9 @@ def of_whole_batch(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edi
     """Yields statistics of the examples of all replicas, in the functions of the class that assign its variables."""
     own = source.class_of(statement)
     for function in source.of(ast.FunctionDef, own) if own else ():
-        if not any(source.calls(name, function) for name in ASSIGNS):
+        if not source.calls(ASSIGNS, function):
             continue
-        taken = [call for name in STATISTICS for call in source.calls(name, function) if call.args]
+        taken = [call for call in source.calls(STATISTICS, function) if call.args]
         lines = {
             each.lineno: each for call in taken if (each := source.simple_statement(call.lineno))
         }
@@ -65,7 +65,7 @@ def normalizations(source: Source, node: ast.AST) -> list[ast.Call]:
         if call.args and name_of(call.args[0]) == "BatchNormalization"
     ]
     names = ["BatchNormalization", *source.aliases("BatchNormalization")]
-    return [*(call for name in names for call in source.calls(name, node)), *kept]
+    return [*source.calls(names, node), *kept]
 
 
 def is_plain(variable: ast.Call) -> bool:

@@ -19,7 +19,7 @@ def set_rate_again(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edi
         return
     yield from moved(source, statement)
     known = [*optimizers(source, statement), *optimizers_made(source, statement.lineno)]
-    for optimizer in dict.fromkeys(known if has(source, RESTORES, statement) else ()):
+    for optimizer in dict.fromkeys(known if source.calls(RESTORES, statement) else ()):
         rate = f"{optimizer}.learning_rate"
         yield [
             source.insert_before(statement, f"{KEPT} = float(tf.convert_to_tensor({rate}))"),
@@ -36,18 +36,14 @@ def moved(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
         block = source.block(part)
         above = block[: block.index(part)]
         for each in source.below(part):
-            if is_told(source, each) or has(source, RESTORES, each):
+            if is_told(source, each) or source.calls(RESTORES, each):
                 yield source.move(part, below=each)
-        for save in [each for each in above[::-1] if has(source, SAVES, each)]:
+        for save in [each for each in above[::-1] if source.calls(SAVES, each)]:
             yield source.move(part, above=save)
 
 
 def is_told(source: Source, statement: ast.stmt) -> bool:
     return any(spans(statement, line) for line in source.told)
-
-
-def has(source: Source, methods: Sequence[str], statement: ast.stmt) -> bool:
-    return any(source.calls(name, statement) for name in methods)
 
 
 def optimizers(source: Source, statement: ast.stmt) -> list[str]:

@@ -14,7 +14,7 @@ def value_for_each_example(source: Source, statement: ast.stmt) -> Iterator[Sequ
     loss: ast.AST | None = statement
     if isinstance(loss, ast.Return) and isinstance(loss.value, ast.Name):
         loss = source.assigned(loss.value.id, source.function(loss))
-    means = [call for name in MEANS for call in source.calls(name, loss)] if loss else []
+    means = source.calls(MEANS, loss) if loss else []
     whole = source.over_all(MEANS, loss) if loss else []
     if whole and len(whole) == len(means):
         yield [source.add_argument(call, "axis=-1") for call in whole]

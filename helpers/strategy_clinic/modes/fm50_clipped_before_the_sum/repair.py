@@ -77,7 +77,7 @@ def sum_in_step(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.statement(line)
     step = source.around(statement)[0] if statement else source.tree
     computed = source.calls("gradient", step)
-    applied = [*source.calls("apply_gradients", step), *source.calls("apply", step)]
+    applied = source.calls(("apply_gradients", "apply"), step)
     zipped = [each for call in applied for each in source.calls("zip", call)] or applied
     given = [call.args[0] for call in zipped if call.args]
     if len(computed) == len(given) == 1:

@@ -35,7 +35,7 @@ def given_by_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     """Yields statistics of all replicas' examples in the line, and what its function is given gathered from all of them."""
     statement = source.simple_statement(line)
     around = source.function(statement) if statement else None
-    taken = [call for name in STATISTICS for call in source.calls(name, statement) if call.args]
+    taken = [call for call in source.calls(STATISTICS, statement) if call.args]
     plain = [call.args[0] for call in taken if isinstance(call.args[0], ast.Name)]
     if plain:
         yield [

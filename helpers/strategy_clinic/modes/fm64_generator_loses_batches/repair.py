@@ -13,10 +13,9 @@ DATASET = f"tf.data.Dataset.from_generator(lambda: {{0}}, output_signature={FIRS
 
 @repairs_statement("fm64")
 def from_generator(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
-    for name in LOOPS_OF_KERAS:
-        for call in source.calls(name, statement):
-            data = first_argument(call, "x")
-            if isinstance(data, ast.Name):
-                data = source.assigned(data.id, source.function(call)) or data
-            if isinstance(data, ast.Call):
-                yield [source.replace(data, DATASET.format(source.code(data)))]
+    for call in source.calls(LOOPS_OF_KERAS, statement):
+        data = first_argument(call, "x")
+        if isinstance(data, ast.Name):
+            data = source.assigned(data.id, source.function(call)) or data
+        if isinstance(data, ast.Call):
+            yield [source.replace(data, DATASET.format(source.code(data)))]
