@@ -29,9 +29,10 @@ OF_STRATEGY = {
 }
 # By the names that repairs use
 IMPORTS = {"tf": "import tensorflow as tf", "json": "import json", "os": "import os"}
-# Yields edits, those that are likelier right first; nothing where the source has not the form that it knows.
-Repairer = Callable[["Source", int], Iterator[Sequence[Edit]]]
-RepairerOfStatement = Callable[["Source", ast.stmt], Iterator[Sequence[Edit]]]
+# To repair: the edits of each, those that are likelier right first; none where the source has not the form that is known.
+Ways = Iterator[Sequence[Edit]]
+Repairer = Callable[["Source", int], Ways]
+RepairerOfStatement = Callable[["Source", ast.stmt], Ways]
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def repairs_statement(
     """
 
     def made(write: RepairerOfStatement) -> RepairOfMode:
-        def write_at(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+        def write_at(source: Source, line: int) -> Ways:
             statement = source.statement(line) if compound else source.simple_statement(line)
             return write(source, statement) if statement else iter(())
 

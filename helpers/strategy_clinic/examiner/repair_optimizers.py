@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
 
 from .blame import first_argument
-from .edits import Edit
-from .repair import Maker, Source, names
+from .repair import Maker, Source, Ways, names
 
 OPTIMIZERS = re.compile(r"\boptimizers\.")  # in the code of what makes one
 WEIGHTS = re.compile(r"(.+)\.(?:(variables|weights)|trainable_(?:variables|weights))")
 TRAINED = "trainable_variables"
 
 
-def build_where_made(source: Source) -> Iterator[Sequence[Edit]]:
+def build_where_made(source: Source) -> Ways:
     """Yields for what trains as an optimizer does, and each model that it trains, the line that creates its variables."""
     for made, target, _ in source.makers():
         optimizer = source.code(target)
@@ -23,9 +21,7 @@ def build_where_made(source: Source) -> Iterator[Sequence[Edit]]:
             yield from built_after(source, made, optimizer, model, weights)
 
 
-def built_after(
-    source: Source, made: Maker, optimizer: str, model: str, weights: str
-) -> Iterator[Sequence[Edit]]:
+def built_after(source: Source, made: Maker, optimizer: str, model: str, weights: str) -> Ways:
     """Yields the line below the statements that make an optimizer and its model, if they stand in one block."""
     names_of_model = {model, f"self.{model}", model.removeprefix("self.")}
     own = [

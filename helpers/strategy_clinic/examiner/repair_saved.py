@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TypeGuard
 
 from .blame import name_of, targets_in
 from .edits import Edit, inserted
-from .repair import Maker, Source
+from .repair import Maker, Source, Ways
 from .repair_optimizers import OPTIMIZERS
 from .repair_sums import resolved
 
@@ -16,7 +16,7 @@ Holder = ast.Call | ast.Dict
 MOST_PASSED = 3  # calls, each of which passes on the arguments of the one before
 
 
-def hold(source: Source, line: int, missed: Iterable[str]) -> Iterator[Sequence[Edit]]:
+def hold(source: Source, line: int, missed: Iterable[str]) -> Ways:
     """Yields, for each object that may be missed, the edits that let the statement of this line save it."""
     statement = source.simple_statement(line)
     holders = holders_in(source, statement) if statement else []
@@ -30,7 +30,7 @@ def hold(source: Source, line: int, missed: Iterable[str]) -> Iterator[Sequence[
                 yield several
 
 
-def hold_variables(source: Source) -> Iterator[Sequence[Edit]]:
+def hold_variables(source: Source) -> Ways:
     """Yields for each checkpoint the edits that give it all variables that are made above, or by objects that are."""
     lines = [call.lineno for call in source.calls("Variable")]
     for holder in savers(source):
@@ -49,7 +49,7 @@ def alike(source: Source, holders: list[Holder]) -> list[Holder]:
     ]
 
 
-def made_elsewhere(source: Source, holders: list[Holder]) -> Iterator[Sequence[Edit]]:
+def made_elsewhere(source: Source, holders: list[Holder]) -> Ways:
     """Yields what another statement makes: in place of a checkpoint with a part of it, or of what is made for the file alone."""
     calls = [(call, source.code(target)) for _, target, call in source.makers()]
     for holder in holders[:1]:

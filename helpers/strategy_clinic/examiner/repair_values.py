@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .blame import name_of
 from .edits import Edit, inserted
-from .repair import Source, names
+from .repair import Source, Ways, names
 from .repair_saved import Holder, added, savers, values_in
 
 # Classes whose variables a checkpoint finds.
 TRACKABLE = {"Module", "Layer", "Model", "Metric", "AutoTrackable"}
 
 
-def keep_number(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def keep_number(source: Source, line: int) -> Ways:
     """Yields the edits by which what a statement makes is saved and read again: that of this line, or one that is told."""
     for each in (line, *source.told):
         statement = source.simple_statement(each)
@@ -41,7 +41,7 @@ class Read:
     statement: ast.Assign
 
 
-def beside_another(source: Source, lost: str) -> Iterator[Sequence[Edit]]:
+def beside_another(source: Source, lost: str) -> Ways:
     """Yields copies of the places that save and read another value; those that make it a whole number last."""
     found = kept_beside(source, lost)
     for read, saves in sorted(found, key=lambda each: "int(" in source.code(each[0].statement)):
@@ -114,7 +114,7 @@ METHODS = """
         [{values}] = json.loads(kept)"""
 
 
-def in_state(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def in_state(source: Source, statement: ast.stmt) -> Ways:
     """Yields the edits by which a checkpoint has the numbers of an object, which its class writes as a text and reads."""
     own = source.class_of(statement)
     if own is None:
@@ -243,7 +243,7 @@ class KeptObject({state}):
 GENERATORS = "default_rng", "Generator"  # of NumPy
 
 
-def in_function(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def in_function(source: Source, statement: ast.stmt) -> Ways:
     """Yields the edits by which a checkpoint that a function makes has the numbers that it changes, from before it on."""
     function = source.function(statement)
     word = "nonlocal" if isinstance(function, ast.FunctionDef) else "global"
@@ -262,7 +262,7 @@ def in_function(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]
             yield [*moves, source.insert_before(place, *text.split("\n")), edit]
 
 
-def of_generators(source: Source) -> Iterator[Sequence[Edit]]:
+def of_generators(source: Source) -> Ways:
     """Yields the edits by which a checkpoint has a random generator of NumPy, which its class writes as a text."""
     for made, target, call in source.makers():
         is_generator = name_of(call.func) in GENERATORS
@@ -279,7 +279,7 @@ def of_generators(source: Source) -> Iterator[Sequence[Edit]]:
                 yield [*moved, before, edit] if edit else []
 
 
-def of_objects(source: Source) -> Iterator[Sequence[Edit]]:
+def of_objects(source: Source) -> Ways:
     """Yields the edits by which a checkpoint has the numbers and generators of an object of a class of another file."""
     own = {each.name for each in source.of(ast.ClassDef)}
     made_of = [

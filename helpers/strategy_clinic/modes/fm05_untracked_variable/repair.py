@@ -2,11 +2,10 @@
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ...examiner.blame import name_of
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, Ways, repairs
 from ...examiner.repair_saved import hold, hold_variables, made_at, places
 from ...examiner.repair_values import keep_number, of_objects
 
@@ -18,7 +17,7 @@ NOT_KEPT = re.compile(
 
 
 @repairs("fm05", keeps_training=True)
-def save_what_is_missed(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def save_what_is_missed(source: Source, line: int) -> Ways:
     yield from keep_number(source, line)
     found = places(source, line)
     yield from hold_in_state(source)
@@ -31,7 +30,7 @@ def save_what_is_missed(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from of_objects(source)
 
 
-def hold_in_state(source: Source) -> Iterator[Sequence[Edit]]:
+def hold_in_state(source: Source) -> Ways:
     """Yields what is told as a part of a dict that a function returns, by which several lines save and load."""
     for function in source.of(ast.FunctionDef):
         for returned in (
@@ -47,7 +46,7 @@ def hold_in_state(source: Source) -> Iterator[Sequence[Edit]]:
                     yield [source.replace(returned.value, whole)]
 
 
-def hold_made(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def hold_made(source: Source, line: int) -> Ways:
     """Yields what the line makes as a part of the checkpoints below it in its function."""
     made = source.simple_statement(line)
     names = [each.id for each in getattr(made, "targets", ()) if isinstance(each, ast.Name)]

@@ -2,11 +2,10 @@
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, Ways, repairs
 
 SAME_IN_TENSORFLOW = {
     "abs": "abs",
@@ -23,7 +22,7 @@ VARIABLE = "tf.Variable({}, dtype=tf.float32, trainable=False)"
 
 
 @repairs("fm07")
-def in_tensorflow(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def in_tensorflow(source: Source, line: int) -> Ways:
     statement = source.simple_statement(line)
     calls = source.of(ast.Call, statement) if statement else []
     own = [call.func for call in calls if source.code(call.func).startswith(("np.", "numpy."))]
@@ -33,7 +32,7 @@ def in_tensorflow(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from as_variable(source)
 
 
-def as_variable(source: Source) -> Iterator[Sequence[Edit]]:
+def as_variable(source: Source) -> Ways:
     """Yields a variable in place of the number that the finding names, and assignments to it where it is set again."""
     frozen = FROZEN.match(source.said)
     owner, _, name = frozen[1].rpartition(".") if frozen else ("", "", "")

@@ -4,11 +4,10 @@ import ast
 import builtins
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 
 from ...examiner.blame import first_argument, keyword
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 from .rule import RESTORES
 
 WORDS = re.compile(r"\w+")
@@ -16,7 +15,7 @@ TOLD = re.compile(r"no checkpoint is found in (?P<asked>[^,]+),.* (?P<there>\S+)
 
 
 @repairs_statement("fm08")
-def ask_for_latest(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def ask_for_latest(source: Source, statement: ast.stmt) -> Ways:
     yield from in_other_folder(source, statement)
     for name in (*RESTORES, "latest_checkpoint"):
         for call in source.calls(name, statement):
@@ -27,7 +26,7 @@ def ask_for_latest(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edi
                     yield [source.replace(asked, f"tf.train.latest_checkpoint({folder})")]
 
 
-def in_other_folder(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def in_other_folder(source: Source, statement: ast.stmt) -> Ways:
     """Yields the folder in which the finding tells a checkpoint: one in what is asked for, or that of a prefix."""
     told = TOLD.search(source.said)
     for call in source.calls("latest_checkpoint", statement):

@@ -1,15 +1,12 @@
 """Repairs fm09: the optimizer creates its variables where it is made, before anything is saved, or is saved, too."""
 
-from collections.abc import Iterator, Sequence
-
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, Ways, repairs
 from ...examiner.repair_optimizers import build_where_made
 from ...examiner.repair_saved import hold, optimizers_made, places
 
 
 @repairs("fm09")
-def build_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def build_optimizer(source: Source, line: int) -> Ways:
     yield from build_where_made(source)
     for place in places(source, line):
         yield from hold(source, place, optimizers_made(source, place))

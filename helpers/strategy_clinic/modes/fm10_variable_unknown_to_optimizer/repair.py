@@ -1,18 +1,16 @@
 """Repairs fm10: a model with other variables is compiled with a new optimizer of the same configuration."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import first_argument, name_of
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, names, repairs_statement
+from ...examiner.repair import Source, Ways, names, repairs_statement
 
 IGNORED = "was True already"  # in the sentence of a finding
 COMPILE = "{0}.compile_from_config({0}.get_compile_config())"
 
 
 @repairs_statement("fm10")
-def new_optimizer(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def new_optimizer(source: Source, statement: ast.stmt) -> Ways:
     for call in source.calls("compile", statement):
         chosen = first_argument(call, "optimizer")
         if isinstance(chosen, ast.Name):
@@ -21,7 +19,7 @@ def new_optimizer(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit
     yield from compiled_again(source, statement)
 
 
-def compiled_again(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def compiled_again(source: Source, statement: ast.stmt) -> Ways:
     """Yields a compilation below a statement that makes something trainable, or above one that fits a model."""
     is_set = isinstance(statement, ast.Assign) and name_of(statement.targets[0]) == "trainable"
     if isinstance(statement, ast.Assign) and is_set and IGNORED in source.said:

@@ -1,17 +1,15 @@
 """Repairs fm13: a gradient that is None becomes zeros."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 
 ZEROS = "unconnected_gradients=tf.UnconnectedGradients.ZERO"
 
 
 @repairs_statement("fm13")
-def zeros_for_none(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def zeros_for_none(source: Source, statement: ast.stmt) -> Ways:
     calls = source.calls("gradient", statement)
     if len(calls) != 1 or keyword(calls[0], "unconnected_gradients") is not None:
         return

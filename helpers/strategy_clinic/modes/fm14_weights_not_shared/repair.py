@@ -1,11 +1,9 @@
 """Repairs fm14: a clone gets the weights of its model, or the model takes its place."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import name_of
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, Ways, repairs
 
 COPIES = "clone_model", "deepcopy", "copy"
 BUILT = "{0}.build_from_config({1}.get_build_config())"
@@ -13,7 +11,7 @@ FILLED = "{0}.set_weights({1}.get_weights())"
 
 
 @repairs("fm14")
-def fill_or_share(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def fill_or_share(source: Source, line: int) -> Ways:
     lines = [each for each in (line, *source.told) if source.simple_statement(each)]
     calls = [call for each in lines for call in source.of(ast.Call, source.statement(each))]
     clones = [(call, source.code(copied)) for call in calls if (copied := copied_by(call))]

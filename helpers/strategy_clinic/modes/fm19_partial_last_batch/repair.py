@@ -2,11 +2,9 @@
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import MEANS, keyword
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, parameters, repairs_statement
+from ...examiner.repair import Source, Ways, parameters, repairs_statement
 from ...examiner.repair_sums import (
     means_of_all,
     ratios_of_all,
@@ -22,7 +20,7 @@ WEIGHTED = "tf.math.multiply_no_nan({}, {})"
 
 
 @repairs_statement("fm19", keeps_training=True)
-def values_of_examples(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def values_of_examples(source: Source, statement: ast.stmt) -> Ways:
     for call in source.calls("update_state", statement):
         edits = [
             source.replace(each, source.code(each.args[0])) for each in source.over_all(MEANS, call)
@@ -35,7 +33,7 @@ def values_of_examples(source: Source, statement: ast.stmt) -> Iterator[Sequence
         yield from reduced_over_examples(source, function)
 
 
-def reduced_over_examples(source: Source, caller: ast.AST) -> Iterator[Sequence[Edit]]:
+def reduced_over_examples(source: Source, caller: ast.AST) -> Ways:
     """Yields what the replicas return to a function that takes the mean of it: values, sums and sizes, or what all have."""
     calls = source.calls("reduce", caller)
     kinds = words_for_mean(source, calls)

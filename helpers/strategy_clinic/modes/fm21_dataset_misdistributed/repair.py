@@ -1,11 +1,9 @@
 """Repairs fm21: the function that makes a dataset for each worker batches by a replica's share, or is not used for that."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import name_of
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, parameters, repairs_statement
+from ...examiner.repair import Source, Ways, parameters, repairs_statement
 from ...examiner.repair_sums import resolved
 
 COUNT = "num_replicas_in_sync"  # by which `fit` divides what it gets
@@ -14,7 +12,7 @@ DISTRIBUTE = "experimental_distribute_dataset"
 
 
 @repairs_statement("fm21", keeps_training=True)
-def share_of_batch(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def share_of_batch(source: Source, statement: ast.stmt) -> Ways:
     """Yields the share in place of a size that is given to `batch`, or that is kept in a name for it."""
     named = [resolved(source, each) for each in source.of(ast.Name, statement)]
     for quotient in [*source.of(ast.BinOp, statement), *named]:
@@ -27,7 +25,7 @@ def share_of_batch(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edi
     yield from distributed_whole(source, statement)
 
 
-def distributed_whole(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def distributed_whole(source: Source, statement: ast.stmt) -> Ways:
     """Yields the distribution of one dataset, where a function makes it that does not use the context."""
     for call in source.calls("distribute_datasets_from_function", statement):
         match call:

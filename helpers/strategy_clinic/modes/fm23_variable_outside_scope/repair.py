@@ -1,18 +1,16 @@
 """Repairs fm23: a variable that replicas write to is made in the scope, and says how their values become one."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, is_strategy, repairs_statement
+from ...examiner.repair import Source, Ways, is_strategy, repairs_statement
 
 # As a counter, as a sum over replicas, as a mean: which one is right shows in the runs.
 AGGREGATIONS = "ONLY_FIRST_REPLICA", "SUM", "MEAN"
 
 
 @repairs_statement("fm23", keeps_training=True)
-def make_in_scope(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def make_in_scope(source: Source, statement: ast.stmt) -> Ways:
     calls = source.calls("Variable", statement)
     if not calls:
         yield source.under_scope([statement])  # an object, which makes the variable
@@ -32,14 +30,14 @@ def make_in_scope(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit
         yield from made_later(source, statement, calls[0])
 
 
-def made_in_scope(source: Source, own: ast.ClassDef) -> Iterator[Sequence[Edit]]:
+def made_in_scope(source: Source, own: ast.ClassDef) -> Ways:
     """Yields the scope around each statement that makes an object of a class, whose variables may say how they become one."""
     for made, *_ in source.makers():
         if source.calls(own.name, made) and (moved := source.under_scope([made])):
             yield moved
 
 
-def made_later(source: Source, statement: ast.Assign, call: ast.Call) -> Iterator[Sequence[Edit]]:
+def made_later(source: Source, statement: ast.Assign, call: ast.Call) -> Ways:
     """Yields a variable that is made after the strategy, which is made below it in the same block."""
     below, text = source.below(statement), source.code(statement)
     for made, strategy, maker in source.makers():

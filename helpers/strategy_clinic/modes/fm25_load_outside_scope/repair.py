@@ -2,14 +2,12 @@
 
 import ast
 import itertools
-from collections.abc import Iterator, Sequence
 
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 
 
 @repairs_statement("fm25")
-def load_in_scope(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def load_in_scope(source: Source, statement: ast.stmt) -> Ways:
     if not isinstance(statement, ast.Assign):
         return
     name = source.code(statement.targets[0])

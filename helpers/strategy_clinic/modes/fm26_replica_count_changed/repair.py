@@ -1,16 +1,14 @@
 """Repairs fm26: the size of the global batch does not grow with the number of replicas."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 
 COUNT = ".num_replicas_in_sync"
 
 
 @repairs_statement("fm26")
-def same_global_batch(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def same_global_batch(source: Source, statement: ast.stmt) -> Ways:
     for product in source.of(ast.BinOp, statement):
         if isinstance(product.op, ast.Mult):
             sides = product.left, product.right

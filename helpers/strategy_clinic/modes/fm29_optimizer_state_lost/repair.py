@@ -1,16 +1,14 @@
 """Repairs fm29: the optimizer is saved with what it trains, or has its variables before they are loaded."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, Ways, repairs
 from ...examiner.repair_optimizers import OPTIMIZERS
 from ...examiner.repair_saved import added, hold, made_at, optimizers_made, places
 
 
 @repairs("fm29")
-def save_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def save_optimizer(source: Source, line: int) -> Ways:
     yield from keep_the_first(source, line)
     yield from keep_compiled(source, line)
     for place in places(source, line):
@@ -20,7 +18,7 @@ def save_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from build_before_load(source, line)
 
 
-def hold_beside_another(source: Source) -> Iterator[Sequence[Edit]]:
+def hold_beside_another(source: Source) -> Ways:
     """Yields the variables of an optimizer in a dict that has those of another one, by which a program saves and loads."""
     for held in source.of(ast.Dict):
         kept = {source.code(each) for each in held.values}
@@ -31,7 +29,7 @@ def hold_beside_another(source: Source) -> Iterator[Sequence[Edit]]:
                 yield [edit]
 
 
-def build_before_load(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def build_before_load(source: Source, line: int) -> Ways:
     """Yields a line above the one that loads weights: an optimizer without variables gets none from the file."""
     statement = source.simple_statement(line)
     for call in source.calls("load_weights", statement) if statement else ():
@@ -43,7 +41,7 @@ def build_before_load(source: Source, line: int) -> Iterator[Sequence[Edit]]:
             yield [source.insert_before(statement, scope, f"    {built}")]
 
 
-def keep_the_first(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def keep_the_first(source: Source, line: int) -> Ways:
     """Yields a program without a statement that makes an optimizer again, under the name of the one that was loaded."""
     statement = source.simple_statement(line)
     if not isinstance(statement, ast.Assign) or not OPTIMIZERS.search(source.code(statement.value)):
@@ -54,7 +52,7 @@ def keep_the_first(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         yield [source.without(statement)]
 
 
-def keep_compiled(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def keep_compiled(source: Source, line: int) -> Ways:
     """Yields a program that does not compile a model again."""
     statement = source.simple_statement(line)
     is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)

@@ -1,18 +1,16 @@
 """Repairs fm30: layers, losses and metrics of the file that a saved model may need are registered."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, decorators, repairs
+from ...examiner.repair import Source, Ways, decorators, repairs
 
 REGISTERED = "@tf.keras.utils.register_keras_serializable()"
 KINDS = ".layers.", ".Layer", ".Model", ".losses.", ".metrics.", ".initializers."
 
 
 @repairs("fm30")
-def register(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def register(source: Source, line: int) -> Ways:
     compiled = functions_compiled(source)
     needed = [
         each

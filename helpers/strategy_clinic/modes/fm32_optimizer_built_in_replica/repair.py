@@ -1,15 +1,13 @@
 """Repairs fm32: the optimizer creates its variables where it is made, before the first step."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, Ways, repairs
 from ...examiner.repair_optimizers import build_where_made
 
 
 @repairs("fm32")
-def build_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def build_optimizer(source: Source, line: int) -> Ways:
     yield from build_where_made(source)
     statement = source.simple_statement(line)
     calls = source.calls("compile", statement) if statement else []

@@ -1,10 +1,8 @@
 """Repairs fm35: a model is called before the restore, as the program calls it afterwards, or restored after that call."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, names, parameters, repairs
+from ...examiner.repair import Source, Ways, names, parameters, repairs
 from ...examiner.repair_saved import is_checkpoint, passed_on
 
 LEVELS = 3  # of assignments between a manager and a model
@@ -13,7 +11,7 @@ MOST_BELOW = 2  # statements that may build
 
 
 @repairs("fm35")
-def call_before_restore(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def call_before_restore(source: Source, line: int) -> Ways:
     yield from calls_below(source, line)
     statement = source.simple_statement(line)
     if statement is None:
@@ -35,7 +33,7 @@ def call_before_restore(source: Source, line: int) -> Iterator[Sequence[Edit]]:
             yield from called_before(source, statement, f"self.{getattr(method, 'name', '')}()")
 
 
-def calls_below(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def calls_below(source: Source, line: int) -> Ways:
     """Yields a method of the object, which may build and is called next, above the statement that restores."""
     statement = source.statement(line)
     for each in source.below(statement)[:MOST_BELOW] if statement else ():
@@ -52,7 +50,7 @@ def is_method_called(statement: ast.stmt) -> bool:
     return False
 
 
-def called_before(source: Source, statement: ast.stmt, call: str) -> Iterator[Sequence[Edit]]:
+def called_before(source: Source, statement: ast.stmt, call: str) -> Ways:
     """Yields a call above a statement, and the same under the scope of the strategy."""
     yield [source.insert_before(statement, call)]
     if (scope := source.scope_before(statement)) and not source.is_in_scope(statement):

@@ -1,17 +1,15 @@
 """Repairs fm36: a strategy over other devices reduces without a group of its own."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, Ways, repairs
 
 REDUCTION = "cross_device_ops=tf.distribute.ReductionToOneDevice()"
 
 
 @repairs("fm36")
-def reduce_without_group(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def reduce_without_group(source: Source, line: int) -> Ways:
     makers = [call for call in source.calls("MirroredStrategy") if is_open(call)]
     last = [call for call in makers if call.lineno <= line][-1:]
     here = [call for call in makers if call.lineno == line]

@@ -2,11 +2,10 @@
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import MEANS, SUMS, first_argument, keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 from ...examiner.repair_sums import REPLICAS, divided_by_all, words_for_mean
 
 FACTOR = "output_gradients"  # of a tape
@@ -16,7 +15,7 @@ OF_WEIGHTS = re.compile(r"\.(?:losses|trainable_(?:variables|weights)|kernel)\b"
 
 
 @repairs_statement("fm37", keeps_training=True)
-def divide_by_global_batch(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def divide_by_global_batch(source: Source, statement: ast.stmt) -> Ways:
     for call in source.over_all(MEANS, statement):
         argument, size = source.code(call.args[0]), global_batch_size(source)
         if size:

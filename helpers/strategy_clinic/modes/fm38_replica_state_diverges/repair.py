@@ -1,11 +1,9 @@
 """Repairs fm38: statistics of a normalization are taken over all replicas, and a variable's values are averaged."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword, name_of
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 from ...examiner.repair_sums import CONTEXT
 
 # By what makes a variable.
@@ -18,7 +16,7 @@ MEAN = {"Variable": "tf.VariableAggregation.MEAN", "add_weight": OF_LAYER, "add_
 
 
 @repairs_statement("fm38", keeps_training=True)
-def synchronize(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def synchronize(source: Source, statement: ast.stmt) -> Ways:
     layers = normalizations(source, statement) or normalizations(source, source.tree)
     open_layers = [call for call in layers if keyword(call, "synchronized") is None]
     if open_layers:
@@ -37,7 +35,7 @@ def synchronize(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]
     yield from of_whole_batch(source, statement)
 
 
-def of_whole_batch(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def of_whole_batch(source: Source, statement: ast.stmt) -> Ways:
     """Yields statistics of the examples of all replicas, in the functions of the class that assign its variables."""
     own = source.class_of(statement)
     for function in source.of(ast.FunctionDef, own) if own else ():

@@ -1,16 +1,14 @@
 """Repairs fm39: what is taken of one replica, or as a mean of shares, becomes the sum of all replicas, or their mean."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import name_of
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 from ...examiner.repair_sums import words_for_mean
 
 
 @repairs_statement("fm39", keeps_training=True)
-def reduce_all(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def reduce_all(source: Source, statement: ast.stmt) -> Ways:
     reductions = source.calls("reduce", statement)
     means = words_for_mean(source, reductions)
     if means:

@@ -1,15 +1,13 @@
 """Repairs fm40: a function that the step calls is no graph of its own."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import is_tf_function, last_line
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, Ways, repairs
 
 
 @repairs("fm40")
-def without_own_graph(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def without_own_graph(source: Source, line: int) -> Ways:
     for function in source.of(ast.FunctionDef):
         for decorator in function.decorator_list:
             if decorator.lineno == line and is_tf_function(decorator):

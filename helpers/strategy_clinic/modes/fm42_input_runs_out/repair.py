@@ -1,14 +1,11 @@
 """Repairs fm42: the data of `fit` are repeated for as many steps as an epoch is to have."""
 
-from collections.abc import Iterator, Sequence
-
 from ...examiner.blame import first_argument, keyword
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, Ways, repairs
 
 
 @repairs("fm42")
-def repeat(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def repeat(source: Source, line: int) -> Ways:
     statement = source.simple_statement(line)
     here = source.calls("fit", statement) if statement else []
     for call in here or source.calls("fit"):

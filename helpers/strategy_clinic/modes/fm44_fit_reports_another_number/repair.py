@@ -1,11 +1,11 @@
 """Repairs fm44: a metric is an object that adds up over all replicas, or a function of the examples of all of them."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ...examiner.blame import name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, Ways, repairs
 from ...examiner.repair_sums import (
     SUMMED,
     means_of_all,
@@ -38,7 +38,7 @@ OF_ALL = "of_all_replicas"
 
 
 @repairs("fm44", keeps_training=True)
-def over_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def over_all_replicas(source: Source, line: int) -> Ways:
     statement = source.statement(line)
     for update in updates(source, statement) if statement else ():
         yield from weighted(source, update)
@@ -56,7 +56,7 @@ def updates(source: Source, statement: ast.stmt) -> list[ast.FunctionDef | ast.C
     return [*(methods if own else []), *of_it]
 
 
-def weighted(source: Source, update: ast.FunctionDef | ast.Call) -> Iterator[Sequence[Edit]]:
+def weighted(source: Source, update: ast.FunctionDef | ast.Call) -> Ways:
     """Yields what adds up both parts of a ratio, of which a mean is not the ratio of all examples, or what all have."""
     for call in [update] if isinstance(update, ast.Call) else source.calls("update_state", update):
         for _, divisor in ratios(source, call.args[:1]) if len(call.args) == 1 else ():
@@ -76,13 +76,13 @@ def ratios(source: Source, values: Sequence[ast.expr]) -> list[tuple[ast.expr, a
     return [found for each in values if (found := quotient(resolved(source, each)))]
 
 
-def summed_stars(source: Source, within: ast.AST) -> Iterator[Sequence[Edit]]:
+def summed_stars(source: Source, within: ast.AST) -> Ways:
     for starred in source.of(ast.Starred, within):
         values = f"[{SUMMED.format('each')} for each in {source.code(starred.value)}]"
         yield [source.replace(starred.value, values)]
 
 
-def wrapped(source: Source) -> Iterator[Sequence[Edit]]:
+def wrapped(source: Source) -> Ways:
     """Yields functions around those that `compile` is given as metrics, which may be of another file."""
     for call in source.calls("compile"):
         given = [word.value for word in call.keywords if (word.arg or "").endswith("metrics")]
@@ -99,7 +99,7 @@ def wrapped(source: Source) -> Iterator[Sequence[Edit]]:
             yield [source.insert_before(first, *text), *edits]
 
 
-def in_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def in_replicas(source: Source, line: int) -> Ways:
     """Yields the sums and means of all replicas in the functions that these run for the line, or of which it is one."""
     statement = source.statement(line)
     around = source.around(statement)[0] if statement else source.tree

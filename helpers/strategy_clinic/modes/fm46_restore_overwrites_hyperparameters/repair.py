@@ -1,11 +1,9 @@
 """Repairs fm46: the learning rate from before the restore is set again after it, or it is set or read below or above."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import spans
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 from ...examiner.repair_saved import optimizers_made
 
 KEPT = "rate_before_restore"
@@ -14,7 +12,7 @@ SAVES = "save", "write", "save_weights"
 
 
 @repairs_statement("fm46")
-def set_rate_again(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def set_rate_again(source: Source, statement: ast.stmt) -> Ways:
     if KEPT in source.text:
         return
     yield from moved(source, statement)
@@ -27,7 +25,7 @@ def set_rate_again(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edi
         ]
 
 
-def moved(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def moved(source: Source, statement: ast.stmt) -> Ways:
     """Yields moves of the statement that sets or reads the rate, or of one around it, below a restore or above a save."""
     around = [each for each in source.parents_of(statement) if isinstance(each, ast.stmt)]
     for part in (statement, *around):

@@ -1,15 +1,13 @@
 """Repairs fm49: a loss takes the mean over the last axis, and returns one value for each example."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import MEANS
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 
 
 @repairs_statement("fm49", keeps_training=True)
-def value_for_each_example(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def value_for_each_example(source: Source, statement: ast.stmt) -> Ways:
     """Yields the mean over the last axis, and what the mean is taken of, which may have one value for each already."""
     loss: ast.AST | None = statement
     if isinstance(loss, ast.Return) and isinstance(loss.value, ast.Name):

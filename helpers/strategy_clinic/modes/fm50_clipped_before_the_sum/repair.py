@@ -4,11 +4,10 @@ The class does it before Keras clips a replica's share of the sum.
 """
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword, name_of, spans
-from ...examiner.edits import Edit, inserted
-from ...examiner.repair import Source, repairs
+from ...examiner.edits import inserted
+from ...examiner.repair import Source, Ways, repairs
 from ...examiner.repair_sums import CONTEXT, SUMMED
 
 NAME = "ClipsTheSum"
@@ -40,7 +39,7 @@ SHARES = f"{{0}} = {SHARE}"
 
 # One device may train otherwise with it: Keras takes the norm of an `Embedding`'s gradients before it adds up those of one row.
 @repairs("fm50")
-def clip_the_sum(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def clip_the_sum(source: Source, line: int) -> Ways:
     for call in source.of(ast.Call):
         limits = [name for name in CLIPPED if keyword(call, name) is not None]
         made_of = call.args[0] if name_of(call.func) == "partial" and call.args else call.func
@@ -60,7 +59,7 @@ def is_optimizer(source: Source, made_of: ast.expr) -> bool:
     return ".optimizers." in f".{source.code(made_of)}" or source.code(made_of) in imported
 
 
-def clip_in_step(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def clip_in_step(source: Source, line: int) -> Ways:
     """Yields the sum in place of what a statement clips, and a share of what comes of it: by a statement, or in its place."""
     statement = source.simple_statement(line)
     clipped = clipped_in(statement) if isinstance(statement, ast.Assign) else ""
@@ -72,7 +71,7 @@ def clip_in_step(source: Source, line: int) -> Iterator[Sequence[Edit]]:
             yield [source.replace(given, SUMMED.format(source.code(given))), below]
 
 
-def sum_in_step(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def sum_in_step(source: Source, line: int) -> Ways:
     """Yields the sum of all replicas where a step computes its gradients, and a share of it for the optimizer."""
     statement = source.statement(line)
     step = source.around(statement)[0] if statement else source.tree

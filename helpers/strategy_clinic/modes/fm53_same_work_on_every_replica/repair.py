@@ -1,17 +1,15 @@
 """Repairs fm53: a loop goes over the same dataset, distributed, or what makes the dataset distributes it."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import name_of
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 
 PASS_ON = "enumerate", "iter", "tqdm"  # what they are given
 
 
 @repairs_statement("fm53", keeps_training=True, compound=True)
-def distribute_dataset(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def distribute_dataset(source: Source, statement: ast.stmt) -> Ways:
     dataset = dataset_of(source, statement)
     if dataset is None:
         return

@@ -1,11 +1,9 @@
 """Repairs fm54: a callback keeps its best value in a file, and reads it when `fit` begins; what saves comes last."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import name_of
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, Ways, repairs
 from ...examiner.repair_saved import hold_variables
 from ...examiner.repair_values import keep_number, of_objects
 
@@ -39,7 +37,7 @@ FORGETTING = """
 
 
 @repairs("fm54", keeps_training=True)
-def remember(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def remember(source: Source, line: int) -> Ways:
     yield from keep_in_file(source, line)
     yield from save_last(source, line)
     yield from keep_number(source, line)
@@ -47,7 +45,7 @@ def remember(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from of_objects(source)
 
 
-def save_last(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def save_last(source: Source, line: int) -> Ways:
     """Yields lists of callbacks in which another one is the last: what others set is saved after they have."""
     statement = source.simple_statement(line)
     for word in source.of(ast.keyword, statement) if statement else ():
@@ -58,7 +56,7 @@ def save_last(source: Source, line: int) -> Iterator[Sequence[Edit]]:
                 yield [source.replace(word.value, f"[{', '.join(order)}]")]
 
 
-def keep_in_file(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def keep_in_file(source: Source, line: int) -> Ways:
     for call in source.of(ast.Call):
         kind = name_of(call.func)
         if call.lineno == line and kind in FORGOTTEN:

@@ -2,11 +2,10 @@
 
 import ast
 import itertools
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import MEANS, SUMS, keyword, name_of
 from ...examiner.edits import Edit, inserted
-from ...examiner.repair import Source, names, repairs
+from ...examiner.repair import Source, Ways, names, repairs
 from ...examiner.repair_sums import CONTEXT, GATHERED, REPLICAS, SUMMED, divided_by_all, quotients
 
 # Keras 3 also calls a loss where no replica runs, to learn its shape.
@@ -22,7 +21,7 @@ WHOLE = (
 
 
 @repairs("fm55", keeps_training=True)
-def with_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def with_all_replicas(source: Source, line: int) -> Ways:
     yield from sums_of_all_replicas(source, line)
     statement = source.simple_statement(line)
     for mean in source.over_all(MEANS, statement) if statement else ():
@@ -31,7 +30,7 @@ def with_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     yield from given_by_all(source, line)
 
 
-def given_by_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def given_by_all(source: Source, line: int) -> Ways:
     """Yields statistics of all replicas' examples in the line, and what its function is given gathered from all of them."""
     statement = source.simple_statement(line)
     around = source.function(statement) if statement else None
@@ -52,7 +51,7 @@ def given_by_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         yield [source.insert_first(around, *lines)]
 
 
-def compared_with_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def compared_with_all(source: Source, line: int) -> Ways:
     """Yields the examples of all replicas in place of the second that a product compares, and the numbers that these have."""
     statement = source.simple_statement(line)
     function = source.function(statement) if statement else None
@@ -67,7 +66,7 @@ def compared_with_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         yield [source.replace(compared[0], whole), *map(source.replace, numbers, shifts)]
 
 
-def sums_of_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def sums_of_all_replicas(source: Source, line: int) -> Ways:
     """Yields the divisor alone, without the number of replicas in its line, and all sums of the function.
 
     What is divided by an undivided sum is a replica's share of the loss already. A loss of `fit` that has the sums of all

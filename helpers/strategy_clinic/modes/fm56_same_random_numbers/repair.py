@@ -1,11 +1,10 @@
 """Repairs fm56: the seed of a step's random numbers contains the number of the replica."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 from ...examiner.repair_sums import CONTEXT
 
 REPLICA = f"{CONTEXT}.replica_id_in_sync_group"
@@ -13,7 +12,7 @@ FOLDED = f"tf.random.experimental.stateless_fold_in({{0}}, {REPLICA})"
 
 
 @repairs_statement("fm56", compound=True)
-def seed_by_replica(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def seed_by_replica(source: Source, statement: ast.stmt) -> Ways:
     for call in source.of(ast.Call, statement):
         is_stateless = name_of(call.func).startswith("stateless_")
         given = call.args[1] if is_stateless and len(call.args) > 1 else keyword(call, "seed")

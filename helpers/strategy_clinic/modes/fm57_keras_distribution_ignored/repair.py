@@ -1,17 +1,15 @@
 """Repairs fm57: a strategy of `tf.distribute` takes the place of a distribution of Keras."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import name_of
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, is_strategy, repairs
+from ...examiner.repair import Source, Ways, is_strategy, repairs
 
 MIRRORED = "tf.distribute.MirroredStrategy()"
 
 
 @repairs("fm57")
-def strategy_of_tensorflow(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def strategy_of_tensorflow(source: Source, line: int) -> Ways:
     for call in source.of(ast.Call):
         if call.lineno == line and name_of(call.func) == "set_distribution":
             set_strategy = f"tf.distribute.experimental_set_strategy({strategy_in(source)})"

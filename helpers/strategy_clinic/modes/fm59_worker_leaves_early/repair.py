@@ -1,14 +1,12 @@
 """Repairs fm59: what decides about the end of a loop is the mean of all workers, and not the value of one."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, names, repairs_statement
+from ...examiner.repair import Source, Ways, names, repairs_statement
 
 
 @repairs_statement("fm59", compound=True)
-def decide_together(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def decide_together(source: Source, statement: ast.stmt) -> Ways:
     if not isinstance(statement, ast.If | ast.While):
         return
     function = source.function(statement)

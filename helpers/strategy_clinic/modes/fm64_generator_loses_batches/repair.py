@@ -1,18 +1,16 @@
 """Repairs fm64: tf.data gets the function that makes the generator, and the shapes and types of its first batch."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import LOOPS_OF_KERAS, first_argument
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 
 FIRST = "tf.nest.map_structure(lambda each: tf.TensorSpec((None, *each.shape[1:]), each.dtype), next({0}))"
 DATASET = f"tf.data.Dataset.from_generator(lambda: {{0}}, output_signature={FIRST})"
 
 
 @repairs_statement("fm64")
-def from_generator(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def from_generator(source: Source, statement: ast.stmt) -> Ways:
     for call in source.calls(LOOPS_OF_KERAS, statement):
         data = first_argument(call, "x")
         if isinstance(data, ast.Name):

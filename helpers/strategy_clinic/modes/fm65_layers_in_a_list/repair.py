@@ -1,14 +1,12 @@
 """Repairs fm65: what an object keeps in a list becomes a tuple, whose layers a checkpoint follows."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, Ways, repairs
 
 
 @repairs("fm65")
-def tuples_for_lists(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def tuples_for_lists(source: Source, line: int) -> Ways:
     """Yields tuples for all lists that objects of the file are given where they are made; one is one when it is filled."""
     edits = []
     for made in source.of(ast.Assign):

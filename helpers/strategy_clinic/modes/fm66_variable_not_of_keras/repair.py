@@ -1,11 +1,9 @@
 """Repairs fm66: a layer makes its variables by `add_weight`, by which Keras 3 knows them."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import is_constant, keyword
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 
 KEPT = "name", "trainable", "dtype", "aggregation"
 FIRST = "shape=tf.convert_to_tensor({0}).shape, initializer=lambda *_, **__: {0}"
@@ -13,7 +11,7 @@ CONSTANT = "shape=(), initializer=tf.keras.initializers.Constant({0})"
 
 
 @repairs_statement("fm66", compound=True)
-def add_weights(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def add_weights(source: Source, statement: ast.stmt) -> Ways:
     """Yields `add_weight` for all variables of the class that may be trained, since each of them would be found.
 
     If the finding is about one that is not trained, for all others, too.

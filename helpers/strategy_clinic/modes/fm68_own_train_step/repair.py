@@ -1,11 +1,10 @@
 """Repairs fm68: what a step reports is multiplied by the number of replicas, or kept by a metric that `fit` reports."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ...examiner.blame import functions_named
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 from ...examiner.repair_sums import REPLICAS
 
 MADE = 'self.reported_loss = tf.keras.metrics.Mean(name="loss")'
@@ -18,7 +17,7 @@ INIT = (
 
 
 @repairs_statement("fm68", compound=True)
-def report_whole_loss(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def report_whole_loss(source: Source, statement: ast.stmt) -> Ways:
     if " by the number of replicas" in source.said:
         is_part = "that is divided" in source.said
         for each in reported(source, statement):
@@ -52,9 +51,7 @@ def scaled(source: Source, value: ast.expr, is_part: bool) -> str:
     return f"{code if is_simple else f'({code})'} {'*' if is_part else '/'} {REPLICAS}"
 
 
-def kept_by_metric(
-    source: Source, statement: ast.stmt, value: ast.expr
-) -> Iterator[Sequence[Edit]]:
+def kept_by_metric(source: Source, statement: ast.stmt, value: ast.expr) -> Ways:
     """Yields a metric that is named as the loss, for shares of it and for means, and what makes it."""
     own = source.class_of(statement)
     if own is None:
@@ -72,7 +69,7 @@ def kept_by_metric(
         yield [makes, update, result]
 
 
-def one_by_one(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def one_by_one(source: Source, statement: ast.stmt) -> Ways:
     """Yields an update of the metric of the loss with the value of which the step computes the gradients."""
     for call in source.calls("update_state", statement):
         for computed in source.calls("gradient", source.function(statement)):

@@ -1,10 +1,8 @@
 """Repairs fm69: the model is saved and loaded before the later `fit`, or told to forget the epoch of the backup."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs_statement
+from ...examiner.repair import Source, Ways, repairs_statement
 
 FILE = "trained.keras"
 # For a model whose classes Keras cannot load, and for one that other code has, too.
@@ -12,7 +10,7 @@ FORGET = "{}._initial_epoch = None  # a private attribute, in which Keras 3 keep
 
 
 @repairs_statement("fm69")
-def load_again(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+def load_again(source: Source, statement: ast.stmt) -> Ways:
     for call in source.calls("fit", statement):
         if isinstance(call.func, ast.Attribute):
             model = source.code(call.func.value)

@@ -1,17 +1,15 @@
 """Repairs fm70: the traced functions are made again for a model that is made again."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import is_tf_function
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, decorators, repairs
+from ...examiner.repair import Source, Ways, decorators, repairs
 
 AGAIN = "{0} = tf.function({0}.python_function)"
 
 
 @repairs("fm70")
-def trace_again(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def trace_again(source: Source, line: int) -> Ways:
     """Yields new functions in the loop in which the model is made, or at the end of the method that makes it."""
     for made in filter(None, map(source.statement, source.told or below(source, line))):
         scope, own = source.function(made), source.class_of(made)

@@ -1,11 +1,9 @@
 """Repairs fm72: a class describes all arguments of its `__init__`, by the attributes in which it keeps them."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import functions_named, returns_in, spans
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, names, repairs
+from ...examiner.repair import Source, Ways, names, repairs
 from ...examiner.repair_values import pairs_of
 
 METHOD = """
@@ -15,7 +13,7 @@ METHOD = """
 
 
 @repairs("fm72")
-def describe_arguments(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def describe_arguments(source: Source, line: int) -> Ways:
     """Yields a `get_config` with what it lacks: with what Keras says of the object, where `__init__` takes that."""
     around = [each for each in source.of(ast.ClassDef) if spans(each, line)]
     own = around[-1] if around else None

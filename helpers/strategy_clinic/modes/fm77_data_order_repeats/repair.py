@@ -1,16 +1,14 @@
 """Repairs fm77: the order of an epoch follows from its number, and the first epoch is that where training goes on."""
 
 import ast
-from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword, last_line, name_of
-from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import Source, Ways, repairs
 from ...examiner.repair_values import of_generators, of_objects
 
 
 @repairs("fm77")
-def count_on(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+def count_on(source: Source, line: int) -> Ways:
     statement = source.statement(line)
     for part in headers(source, statement) if statement else ():
         yield from from_first(source, part)
@@ -30,7 +28,7 @@ def headers(source: Source, statement: ast.stmt) -> list[ast.AST]:
     return [statement.iter if isinstance(statement, ast.For) else statement, *loops]
 
 
-def from_first(source: Source, part: ast.AST) -> Iterator[Sequence[Edit]]:
+def from_first(source: Source, part: ast.AST) -> Ways:
     """Yields, for each difference of two numbers, a range that begins at the second, or the first number alone."""
     for apart in source.of(ast.BinOp, part):
         if isinstance(apart.op, ast.Sub):
@@ -41,7 +39,7 @@ def from_first(source: Source, part: ast.AST) -> Iterator[Sequence[Edit]]:
             yield [source.replace(apart, whole)]
 
 
-def counted_on(source: Source, part: ast.AST) -> Iterator[Sequence[Edit]]:
+def counted_on(source: Source, part: ast.AST) -> Ways:
     """Yields a count of a range that begins as the range does."""
     for counted in source.calls("enumerate", part):
         match counted:
@@ -49,7 +47,7 @@ def counted_on(source: Source, part: ast.AST) -> Iterator[Sequence[Edit]]:
                 yield [source.add_argument(counted, source.code(first))]
 
 
-def begun_with(source: Source, part: ast.AST) -> Iterator[Sequence[Edit]]:
+def begun_with(source: Source, part: ast.AST) -> Ways:
     """Yields the epoch with which `fit` begins in place of a 0 that its data are given."""
     for word in source.of(ast.keyword, part):
         for number in source.of(ast.Constant, part) if word.arg == "initial_epoch" else ():
@@ -58,7 +56,7 @@ def begun_with(source: Source, part: ast.AST) -> Iterator[Sequence[Edit]]:
                 yield [source.replace(number, source.code(word.value))]
 
 
-def order_of_epoch(source: Source) -> Iterator[Sequence[Edit]]:
+def order_of_epoch(source: Source) -> Ways:
     """Yields a shuffle that is moved into the loop over epochs below it, with the epoch as its seed."""
     for statement in source.of(ast.Assign):
         seeds = [keyword(call, "seed") for call in source.calls("shuffle", statement)]
