@@ -1,7 +1,7 @@
 """Checks fm05: a variable that was changed before a save, that no checkpoint holds, and that a restart misses."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
 from ...examiner.after_restart import Key, kept_values
@@ -10,7 +10,6 @@ from ...examiner.divergence import Divergence, distance, effect_of, tolerance
 from ...examiner.findings import (
     Answers,
     BeginWith,
-    Finding,
     FollowUp,
     GiveValue,
     Location,
@@ -165,7 +164,7 @@ LOST = lost("fm05", Holder.PYTHON)
 
 
 @rule_of_runs("fm05", explains_divergence=False)
-def weights_left_out(runs: Runs) -> Iterator[Finding]:
+def weights_left_out(runs: Runs) -> Steps:
     """Checks whether a restart goes on from a checkpoint of other things with the weights as they were made."""
     for run, whole in resumed(runs.recordings):
         load = loads_at_start(run)[0]
@@ -179,7 +178,7 @@ def weights_left_out(runs: Runs) -> Iterator[Finding]:
 
 
 @rule("fm05", explains_divergence=False)
-def nothing_trained(recording: Recording) -> Iterator[Finding]:
+def nothing_trained(recording: Recording) -> Steps:
     for fitted in recording.of(NothingTrained):
         number = fitted.attributes[0]
         message = f"{recording.name_of(number)} is an attribute that Keras does not track: fit trains nothing"
@@ -194,7 +193,7 @@ def nothing_trained(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm05", explains_divergence=False)
-def attribute_replaced(recording: Recording) -> Iterator[Finding]:
+def attribute_replaced(recording: Recording) -> Steps:
     for old in recording.of(OldValueSaved):
         if old.location:
             yield observed(
@@ -208,7 +207,7 @@ def attribute_replaced(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm05", explains_divergence=False)
-def model_left_out(recording: Recording) -> Iterator[Finding]:
+def model_left_out(recording: Recording) -> Steps:
     """Checks whether a checkpoint has only the optimizer of a model, and the model that it should fill is used as it was made."""
     for kept in loads_with_kept(recording):
         save = save_of(recording, kept)
@@ -245,7 +244,7 @@ WITH_EPOCH = "save the number of the epoch, too, and begin with it: `initial_epo
 
 
 @rule_of_runs("fm05", explains_divergence=False)
-def counted_anew(runs: Runs) -> Iterator[Finding]:
+def counted_anew(runs: Runs) -> Steps:
     """Checks whether a program that goes on counts from the beginning, and so replaces a numbered file by a later state.
 
     Files beside the one that it loads: a manager of the best state, say, may count those of its own run.
@@ -264,7 +263,7 @@ def counted_anew(runs: Runs) -> Iterator[Finding]:
 
 
 @rule_of_runs("fm05", explains_divergence=False)
-def scheduled_anew(runs: Runs) -> Iterator[Finding]:
+def scheduled_anew(runs: Runs) -> Steps:
     """Checks whether `fit` sets the learning rates of the first epochs again, after a restart that goes on after them."""
     for run, whole in resumed(runs.recordings):
         rates, usual, other = scheduled(run), scheduled(whole), first_other_rate(run, whole)
@@ -342,7 +341,7 @@ def numbered_by_hashes(run: Recording) -> Steps:
 
 
 @rule_of_runs("fm05", explains_divergence=False)
-def network_left_out(runs: Runs) -> Iterator[Finding]:
+def network_left_out(runs: Runs) -> Steps:
     """Checks whether training goes on after a restart with first values of what the program itself had changed.
 
     So do the networks that follow the trained one, and averages of weights, if no checkpoint has them; and what is trained

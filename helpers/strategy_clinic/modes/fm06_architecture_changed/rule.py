@@ -1,7 +1,6 @@
 """Checks fm06: a load filled a part of the model only; blames, for an exception, where the model or a number for it is from."""
 
 import ast
-from collections.abc import Iterator
 
 from ...examiner.blame import (
     LOOPS_OF_KERAS,
@@ -13,10 +12,9 @@ from ...examiner.blame import (
     names_in,
     statement_at,
 )
-from ...examiner.findings import Finding
 from ...examiner.history import updates_of
 from ...examiner.recording import Recording
-from ...examiner.rule import blames, observed, reclassify, rule
+from ...examiner.rule import Steps, blames, observed, reclassify, rule
 from ...examiner.unfilled import (
     filled_weights,
     is_filled_later,
@@ -43,7 +41,7 @@ LITERALS = ast.Constant, ast.Dict, ast.List
 
 
 @rule("fm06")
-def filled_in_part(recording: Recording) -> Iterator[Finding]:
+def filled_in_part(recording: Recording) -> Steps:
     for load in loads_with_kept(recording):
         kept = load.fitting or load.kept
         if not load.location or is_filled_later(recording, load):

@@ -3,15 +3,13 @@
 import ast
 import builtins
 import re
-from collections.abc import Iterator
 
 import numpy as np
 
 from ...examiner.blame import called_at, function_at, name_of, nodes_under
 from ...examiner.copies import fitted_only, last_difference, state_of_schedule
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import observed, reclassify, rule
+from ...examiner.rule import Steps, observed, reclassify, rule
 from ...observer.events import (
     CounterFrozen,
     ExceptionRaised,
@@ -44,7 +42,7 @@ FROM_STEP = (
 
 
 @rule("fm07")
-def value_frozen(recording: Recording) -> Iterator[Finding]:
+def value_frozen(recording: Recording) -> Steps:
     for frozen in [each for each in recording.of(PythonValueFrozen) if not each.is_optimizer]:
         message = (
             f"{frozen.name} was {frozen.traced} when this was traced, and stays so in the graph"
@@ -55,7 +53,7 @@ def value_frozen(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm07")
-def counter_frozen(recording: Recording) -> Iterator[Finding]:
+def counter_frozen(recording: Recording) -> Steps:
     for frozen in recording.of(CounterFrozen):
         message = f"{frozen.function} counts {frozen.name} only while it is traced"
         proof = f"it is still {frozen.now} after more calls of the same graph"
@@ -72,7 +70,7 @@ def in_variable(stack: Stack, name: str) -> str:
 
 
 @rule("fm07")
-def random_number_frozen(recording: Recording) -> Iterator[Finding]:
+def random_number_frozen(recording: Recording) -> Steps:
     for frozen in recording.of(RandomNumberFrozen):
         message = f"{frozen.name} is called once, while {frozen.function} is traced: it gives one value for ever"
         proof = "the generator moved on in the trace, and the graph is used more than once"
@@ -80,7 +78,7 @@ def random_number_frozen(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm07")
-def rate_of_each_replica(recording: Recording) -> Iterator[Finding]:
+def rate_of_each_replica(recording: Recording) -> Steps:
     when, diverged = last_difference(recording)
     fitted, changed_at = fitted_only(recording), state_of_schedule(recording)
     for first in [each for each in diverged if each.number in fitted and changed_at][:1]:

@@ -3,16 +3,14 @@
 import ast
 import os
 import re
-from collections.abc import Iterator
 
 from ...examiner import blame
 from ...examiner.blame import FILE_FUNCTIONS, from_argument
-from ...examiner.findings import Finding
 from ...examiner.moments import is_part, looks_for
 from ...examiner.options import Options, Origin, can_be_given, line_made_anew
 from ...examiner.recording import Recording
 from ...examiner.restarts import begins_from_zero, finding
-from ...examiner.rule import blames, names, observed, rule
+from ...examiner.rule import Steps, blames, names, observed, rule
 from ...observer.events import (
     CheckpointRestored,
     CheckpointSought,
@@ -40,7 +38,7 @@ UNQUOTED = re.compile(r"(?:filepath=| at )(?P<path>.+?)(?=\.?$|\. )")
 
 
 @rule("fm08", explains_divergence=False)
-def restored_nothing(recording: Recording) -> Iterator[Finding]:
+def restored_nothing(recording: Recording) -> Steps:
     saved = [save for save in recording.saves_before_start if save.kind is SaveKind.CHECKPOINT]
     for first in recording.of(CheckpointRestored)[:1]:
         same_object = all(save.made_at[:1] == first.made_at[:1] for save in saved)
@@ -66,7 +64,7 @@ def is_other_path(recording: Recording, restored: CheckpointRestored) -> bool:
 
 
 @rule("fm08")
-def sought_in_vain(recording: Recording) -> Iterator[Finding]:
+def sought_in_vain(recording: Recording) -> Steps:
     for sought in recording.of(CheckpointSought):
         overlooked = overlooked_by(recording, sought)
         if not overlooked or not sought.location:
@@ -80,7 +78,7 @@ def sought_in_vain(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm08")
-def loaded_in_vain(recording: Recording) -> Iterator[Finding]:
+def loaded_in_vain(recording: Recording) -> Steps:
     for load in recording.of(LoadUnused) if recording.finished else ():
         if load.location:
             message = f"{load.name} is loaded here, and nothing uses it afterwards"
@@ -123,12 +121,12 @@ def is_first_start(recording: Recording, sought: CheckpointSought) -> bool:
 
 
 @rule("fm08", explains_divergence=False)
-def begun_from_zero(run: Recording) -> Iterator[Finding]:
+def begun_from_zero(run: Recording) -> Steps:
     if run.before and run.whole and run.finished and begins_from_zero(run, run.whole):
         yield from sought_in_new_folder(run, run.before)
 
 
-def sought_in_new_folder(run: Recording, stopped: Recording) -> Iterator[Finding]:
+def sought_in_new_folder(run: Recording, stopped: Recording) -> Steps:
     """Yields the lines that look for the last save in another folder at each start, if no option can give one."""
     before = sought_at_start(stopped)
     for location, sought in sought_at_start(run).items():

@@ -1,13 +1,11 @@
 """Checks fm09: a restore left an optimizer's variables as they were, since they did not exist when the file was saved."""
 
 import itertools
-from collections.abc import Iterator
 
 from ...examiner.blame import from_maker
-from ...examiner.findings import Finding
 from ...examiner.history import COUNT_AND_RATE, optimizers_of
 from ...examiner.recording import Recording
-from ...examiner.rule import line_of, observed, rule
+from ...examiner.rule import Steps, line_of, observed, rule
 from ...examiner.unfilled import save_of
 from ...observer.events import (
     CheckpointRestored,
@@ -23,7 +21,7 @@ ANEW = "save and load the optimizer with the weights, or make a new one where th
 
 
 @rule("fm09", explains_divergence=False)
-def slots_missing(recording: Recording) -> Iterator[Finding]:
+def slots_missing(recording: Recording) -> Steps:
     for restored in recording.of(CheckpointRestored):
         save = save_of(recording, restored)
         if not save or not save.location or not restored.unmatched:
@@ -45,7 +43,7 @@ def slots_missing(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm09", explains_divergence=False)
-def slots_of_the_training_before(recording: Recording) -> Iterator[Finding]:
+def slots_of_the_training_before(recording: Recording) -> Steps:
     """Checks whether weights go back to what they were before all training, and the slots that they have got since stay."""
     updates = recording.of(GradientsApplied)
     saves = recording.of(Saved, until=updates[0]) if updates else []

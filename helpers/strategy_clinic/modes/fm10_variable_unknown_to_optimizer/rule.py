@@ -1,12 +1,11 @@
 """Checks fm10: what becomes trainable after `compile` is not trained. Blames, for its exception, who gave the optimizer more."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ...examiner import blame
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import advises, blames, observed, rule
+from ...examiner.rule import Steps, advises, blames, observed, rule
 from ...observer.events import (
     Frame,
     Loaded,
@@ -32,7 +31,7 @@ SET_AGAIN = (
 
 
 @rule("fm10", explains_divergence=False)
-def left_out(recording: Recording) -> Iterator[Finding]:
+def left_out(recording: Recording) -> Steps:
     """Checks for trainable variables that no step has trained: its graph, or its list of weights, was made before."""
     for left in [each for each in recording.of(TrainableLeftOut) if each.location][:1]:
         name, count = recording.name_of(left.numbers[0]), len(left.numbers)

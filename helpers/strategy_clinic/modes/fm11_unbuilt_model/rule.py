@@ -1,9 +1,7 @@
 """Checks fm11: an optimizer was given no gradients at all, for a model that had been asked for its variables too early."""
 
-from collections.abc import Iterator
-
 from ...examiner.blame import called_at, from_maker
-from ...examiner.findings import Finding, Note, counted
+from ...examiner.findings import Note, counted
 from ...examiner.recording import Recording, stack_of
 from ...examiner.rule import Steps, blames, line_of, names, observed, rule
 from ...observer.events import (
@@ -31,7 +29,7 @@ CALLED_IN_VAIN = (
 
 
 @rule("fm11", explains_divergence=False)
-def nothing_applied(recording: Recording) -> Iterator[Finding]:
+def nothing_applied(recording: Recording) -> Steps:
     early = last_empty(recording)
     empty = [update for update in recording.of(GradientsApplied) if not update.gradients]
     if early and empty:
@@ -46,7 +44,7 @@ def nothing_applied(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm11", explains_divergence=False)
-def rest_untrained(recording: Recording) -> Iterator[Finding]:
+def rest_untrained(recording: Recording) -> Steps:
     """Checks whether only those layers are trained that had variables when the program asked a model for them."""
     changed = recording.trained | recording.written | recording.loaded
     for early in recording.of(UnbuiltModelRead):

@@ -2,12 +2,10 @@
 
 import ast
 import re
-from collections.abc import Iterator
 
 from ...examiner import blame
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import blames, line_of, names, observed, rule
+from ...examiner.rule import Steps, blames, line_of, names, observed, rule
 from ...observer.events import ExceptionRaised, GradientComputed, GradientsApplied, Stack
 
 # What TensorFlow says of None where it needs a tensor.
@@ -15,7 +13,7 @@ NONE = re.compile(r"None values not supported|Attempt to convert a value \(None\
 
 
 @rule("fm13")
-def shifted(recording: Recording) -> Iterator[Finding]:
+def shifted(recording: Recording) -> Steps:
     for update in recording.of(GradientsApplied):
         computed = recording.of(GradientComputed, until=update)
         last = computed[-1] if computed else None

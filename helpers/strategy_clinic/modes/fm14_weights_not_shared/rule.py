@@ -16,7 +16,7 @@ from ...examiner.blame import (
     nodes_of_file,
     statement_at,
 )
-from ...examiner.findings import Finding, Location, Note, Text
+from ...examiner.findings import Location, Note, Text
 from ...examiner.history import loads_of, updates_of
 from ...examiner.recording import Recording
 from ...examiner.restarts import begins_as_made
@@ -91,7 +91,7 @@ def is_another_layer(recording: Recording, copied: WeightsCopied) -> bool:
 
 
 @rule("fm14")
-def outdated_copy(recording: Recording) -> Iterator[Finding]:
+def outdated_copy(recording: Recording) -> Steps:
     for used in recording.of(OutdatedCopyUsed):
         if used.copied_at:
             yield observed(
@@ -105,7 +105,7 @@ def outdated_copy(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm14")
-def clone_without_weights(recording: Recording) -> Iterator[Finding]:
+def clone_without_weights(recording: Recording) -> Steps:
     """Checks whether a clone that has random weights is used as if it had those of its source."""
     for clone in recording.of(WeightsCopied):
         is_random = clone.function in CLONES and not clone.equal
@@ -161,7 +161,7 @@ def moved(recording: Recording, clone: WeightsCopied) -> Iterator[Shown]:
 
 
 @rule("fm14")
-def clone_in_place_of_its_source(recording: Recording) -> Iterator[Finding]:
+def clone_in_place_of_its_source(recording: Recording) -> Steps:
     """Checks whether an optimizer is given the variables of a clone, which no loss contains, and nobody those of the original."""
     computed = recording.of(GradientComputed)
     connected = {number for each in computed for number in each.connected}
@@ -186,7 +186,7 @@ def clone_in_place_of_its_source(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm14")
-def one_object_under_two_names(recording: Recording) -> Iterator[Finding]:
+def one_object_under_two_names(recording: Recording) -> Steps:
     """Checks whether a program copies weights between two names of one model, as from a network to its target network."""
     for copied in recording.of(CopiedToItself):
         frame = copied.location[0]
@@ -226,7 +226,7 @@ def line_that_shares(frame: Frame, one: str, other: str) -> Frame:
 
 
 @rule("fm14", after_end=True)
-def parted_by_loads(recording: Recording) -> Iterator[Finding]:
+def parted_by_loads(recording: Recording) -> Steps:
     """Checks whether a model and a part of it are loaded from two files, each with variables of its own, and used as one.
 
     An optimizer trains the part in the loaded model, and a line that used the trained part before uses the one of the other file.
@@ -310,7 +310,7 @@ def is_in_loop(use: Stack, update: Stack) -> bool:
 
 
 @rule("fm14", after_end=True)
-def copied_before_load(recording: Recording) -> Iterator[Finding]:
+def copied_before_load(recording: Recording) -> Steps:
     """Checks whether training uses a copy of a model's first weights after a file has filled the model, and until the next copy.
 
     One that moves towards its source has values of its own to save. One that keeps old weights on purpose, as a teacher does, is
@@ -372,7 +372,7 @@ def is_changed(
 
 
 @rule("fm14")
-def random_model_used(recording: Recording) -> Iterator[Finding]:
+def random_model_used(recording: Recording) -> Steps:
     """Checks whether a model with the random weights of its start is used instead of one like it that was trained.
 
     As a moving average of weights that nothing updates. A program that uses another one like it, too, compares them, and one

@@ -1,9 +1,8 @@
 """Checks fm19: a mean over replicas that had different numbers of examples."""
 
 import re
-from collections.abc import Iterator
 
-from ...examiner.findings import Finding, FollowUp, ShowMeans
+from ...examiner.findings import FollowUp, ShowMeans
 from ...examiner.mean_of_batches import mean_of_batches
 from ...examiner.printed import is_through_last_batch, printed_difference, source_of
 from ...examiner.recording import Recording, Role
@@ -48,7 +47,7 @@ def printed_mean_of_means(runs: Runs) -> Steps:
 
 
 @rule("fm19", explains_divergence=False)
-def mean_of_unequal_batches(recording: Recording) -> Iterator[Finding]:
+def mean_of_unequal_batches(recording: Recording) -> Steps:
     """Checks for a number that is printed as the plain mean of those of batches of several sizes."""
     shown = mean_of_batches(recording)
     if shown and recording.role is Role.WATCHED:

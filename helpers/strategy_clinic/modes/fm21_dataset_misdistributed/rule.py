@@ -2,14 +2,14 @@
 
 import itertools
 import re
-from collections.abc import Iterator
 
 from ...examiner import blame
 from ...examiner.divergence import first_divergence
-from ...examiner.findings import Finding, counted
+from ...examiner.findings import counted
 from ...examiner.recording import Recording
 from ...examiner.rule import (
     Runs,
+    Steps,
     compared,
     least_and_most,
     names,
@@ -31,7 +31,7 @@ NO_FUNCTION = re.compile(
 
 
 @rule_of_runs("fm21")
-def batch_grows(runs: Runs) -> Iterator[Finding]:
+def batch_grows(runs: Runs) -> Steps:
     """Checks programs that do not read the number of replicas, and those whose training is the same whatever they read.
 
     A step that reads it itself may divide by it: then the batch of each replica is chosen, and nothing is said.
@@ -56,7 +56,7 @@ def is_read_in_step(recording: Recording) -> bool:
     return any("run" in blame.called_at(frame) for read in reads for frame in read.location)
 
 
-def growth(one: Recording, other: Recording) -> Iterator[Finding]:
+def growth(one: Recording, other: Recording) -> Steps:
     """Yields that a step takes in more examples on more replicas, if a function makes their datasets."""
     few, many = one.replicas, other.replicas
     made = other.last(DatasetFromFunction)
@@ -72,7 +72,7 @@ def growth(one: Recording, other: Recording) -> Iterator[Finding]:
 
 
 @rule_of_runs("fm21")
-def chosen_batch_grows(runs: Runs) -> Iterator[Finding]:
+def chosen_batch_grows(runs: Runs) -> Steps:
     """Checks whether each replica takes a batch that the program has multiplied by the number of replicas."""
     for one, other in itertools.product(runs.matched, runs.whole[:1]):
         plain, few, many = one.plain, one.replicas, other.replicas
@@ -93,7 +93,7 @@ def chosen_batch_grows(runs: Runs) -> Iterator[Finding]:
 
 
 @rule_of_runs("fm21")
-def batch_shrinks(runs: Runs) -> Iterator[Finding]:
+def batch_shrinks(runs: Runs) -> Steps:
     """Checks whether the batch of one replica is divided among the replicas once more."""
     pair = least_and_most(runs.whole, is_divided)
     if pair is None:
@@ -115,7 +115,7 @@ def is_divided(run: Recording) -> bool:
 
 
 @rule_of_runs("fm21")
-def part_is_left_out(runs: Runs) -> Iterator[Finding]:
+def part_is_left_out(runs: Runs) -> Steps:
     """Checks whether the examples are divided into a part for each replica, while each process makes one dataset."""
     pair = least_and_most(runs.whole, lambda each: not each.task)
     if pair is None or not pair[1].of(DatasetFromFunction):

@@ -1,7 +1,6 @@
 """Checks fm23: a variable that no strategy distributes, and that each of its replicas writes to; it may be an optimizer's."""
 
 import ast
-from collections.abc import Iterator
 
 from ...examiner.blame import (
     SUMS,
@@ -13,7 +12,7 @@ from ...examiner.blame import (
     nodes_under,
     statement_at,
 )
-from ...examiner.findings import Finding, Note, Text
+from ...examiner.findings import Note, Text
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import Steps, line_of, observed, rule
 from ...observer.events import (
@@ -35,7 +34,7 @@ OF_PART = {*SUMS, "count_nonzero", "shape", "size"}  # over the part of a replic
 
 
 @rule("fm23")
-def written_by_replicas(recording: Recording) -> Iterator[Finding]:
+def written_by_replicas(recording: Recording) -> Steps:
     # What a load outside the scope has made is fm25.
     loads = [load for load in recording.of(Loaded) if load.function == "load"]
     loaded = {number for load in loads for number in load.undistributed}
@@ -53,7 +52,7 @@ def written_by_replicas(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm23")
-def optimizer_outside_scope(recording: Recording) -> Iterator[Finding]:
+def optimizer_outside_scope(recording: Recording) -> Steps:
     for number, update in list(recording.shared_slots.items())[:1]:
         name, kind = recording.name_of(number), update.optimizer.kind
         first = min(filter(recording.is_single_slot, update.optimizer.variables))

@@ -1,12 +1,9 @@
 """Checks fm25: what was saved from several devices is loaded onto one and trained there, or replicas call a model on one."""
 
-from collections.abc import Iterator
-
 from ...examiner.blame import from_factory, from_parting
-from ...examiner.findings import Finding
 from ...examiner.history import saves_of_file, updates_of
 from ...examiner.recording import Recording
-from ...examiner.rule import blames, line_of, observed, reclassify, rule
+from ...examiner.rule import Steps, blames, line_of, observed, reclassify, rule
 from ...observer.events import (
     ExceptionRaised,
     Loaded,
@@ -20,7 +17,7 @@ from ...observer.events import (
 
 
 @rule("fm25", explains_divergence=False, after_end=True)
-def loaded_outside(recording: Recording) -> Iterator[Finding]:
+def loaded_outside(recording: Recording) -> Steps:
     for load in recording.of(Loaded):
         if load.in_scope or load.replicas < 2 or not load.location:
             continue
@@ -56,7 +53,7 @@ def is_trained(recording: Recording, load: Loaded) -> bool:
 
 
 @rule("fm25", explains_divergence=False)
-def made_outside(recording: Recording) -> Iterator[Finding]:
+def made_outside(recording: Recording) -> Steps:
     """Checks whether replicas call a model that is on one device, while they train another that each of them has."""
     if not any(map(recording.is_distributed, recording.trained)):
         return

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ...examiner.blame import from_batches, from_choice
-from ...examiner.findings import Finding, Note, counted
+from ...examiner.findings import Note, counted
 from ...examiner.history import updates_of
 from ...examiner.recording import Recording
 from ...examiner.restarts import rate_of
@@ -22,7 +22,7 @@ from ...observer.events import (
 
 
 @rule("fm26")
-def larger_batch_after_loading(recording: Recording) -> Iterator[Finding]:
+def larger_batch_after_loading(recording: Recording) -> Steps:
     for then, now in calls_before_and_after(recording):
         grows = now.examples == then.examples and now.replicas > then.replicas
         if grows and now.location and updates_of(recording, now.variables, after=now):

@@ -1,7 +1,6 @@
 """Checks fm29: loaded weights are trained on by a new optimizer that is otherwise the one before."""
 
 from collections import Counter
-from collections.abc import Iterator
 
 from ...examiner.blame import (
     calls_at,
@@ -15,7 +14,7 @@ from ...examiner.blame import (
     nodes_under,
     statement_at,
 )
-from ...examiner.findings import Finding, Location, Note, Text
+from ...examiner.findings import Location, Note, Text
 from ...examiner.history import (
     COUNT_AND_RATE,
     first_updates,
@@ -124,7 +123,7 @@ def optimizer_replaced(recording: Recording) -> Steps:
 
 
 @rule("fm29", explains_divergence=False, after_end=True)
-def made_from_configuration(recording: Recording) -> Iterator[Finding]:
+def made_from_configuration(recording: Recording) -> Steps:
     """Checks for a copy of a trained model that a new optimizer trains, made from the configuration of the one before."""
     for copy in recording.of(WeightsCopied):
         updates = updates_of(recording, copy.target, after=copy)

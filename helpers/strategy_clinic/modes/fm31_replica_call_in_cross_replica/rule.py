@@ -1,12 +1,10 @@
 """Checks fm31: a training that no replica runs. Blames the frames from the function on that made the strategy."""
 
 import re
-from collections.abc import Iterator
 
 from ...examiner.blame import computes_gradient, from_maker
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import blames, line_of, observed, reclassify, rule
+from ...examiner.rule import Steps, blames, line_of, observed, reclassify, rule
 from ...observer.events import (
     ExceptionRaised,
     GradientsApplied,
@@ -19,7 +17,7 @@ ATTRIBUTES = "merge_call", "all_reduce", "all_gather", "replica_id_in_sync_group
 
 
 @rule("fm31")
-def no_replica_trains(recording: Recording) -> Iterator[Finding]:
+def no_replica_trains(recording: Recording) -> Steps:
     """Checks whether a step that runs on none of the replicas trains variables with a copy on each device."""
     updates = recording.of(GradientsApplied) if recording.trains_alone else []
     for update in [each for each in updates if each.location][:1]:

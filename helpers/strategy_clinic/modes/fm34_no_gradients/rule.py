@@ -1,12 +1,12 @@
 """Checks fm34: no gradient reaches a variable on which the training depends; blames the loss if none reaches any."""
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeGuard
 
 from ...examiner import blame
 from ...examiner.divergence import effect_of
-from ...examiner.findings import BeginWith, Finding, FollowUp
+from ...examiner.findings import BeginWith, FollowUp
 from ...examiner.lineage import loss_at
 from ...examiner.recording import Recording
 from ...examiner.rule import Steps, blames, line_of, observed, rule
@@ -54,7 +54,7 @@ def not_trained(recording: Recording) -> Steps:
 
 
 @rule("fm34", explains_divergence=False)
-def nothing_changes(recording: Recording) -> Iterator[Finding]:
+def nothing_changes(recording: Recording) -> Steps:
     """Checks for updates that have changed no weight: what was differentiated is 0, such as a penalty of weight 0."""
     counted, updates = recording.last(StepsCounted), recording.of(GradientsApplied)
     made = counted.updates if counted else 0

@@ -1,11 +1,8 @@
 """Checks fm35: what was made after a restore did not get the values that the file has for it."""
 
-from collections.abc import Iterator
-
 from ...examiner.blame import from_maker
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import blames, line_of, observed, reclassify, rule
+from ...examiner.rule import Steps, blames, line_of, observed, reclassify, rule
 from ...examiner.unfilled import of_layers, save_of
 from ...observer.events import (
     CheckpointRestored,
@@ -34,7 +31,7 @@ BUILD_LAYERS = (
 
 
 @rule("fm35", explains_divergence=False)
-def restored_too_early(recording: Recording) -> Iterator[Finding]:
+def restored_too_early(recording: Recording) -> Steps:
     for early in restored_early(recording):
         message = f"restored before it was built: {len(early.numbers)} variables were made later and kept their first values"
         proof = f"{recording.name_of(early.numbers[0])} is in {early.path}"
@@ -42,7 +39,7 @@ def restored_too_early(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm35", explains_divergence=False)
-def restored_into_nothing(recording: Recording) -> Iterator[Finding]:
+def restored_into_nothing(recording: Recording) -> Steps:
     """Checks for a restore that fills nothing, while a model that is asked for its variables later has none."""
     for restored in restored_empty(recording):
         empty = [e for e in recording.of(UnbuiltModelRead, after=restored) if not e.variables]
@@ -55,7 +52,7 @@ def restored_into_nothing(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm35", explains_divergence=False)
-def loaded_unbuilt(recording: Recording) -> Iterator[Finding]:
+def loaded_unbuilt(recording: Recording) -> Steps:
     """Checks for a model that a load makes, and that gets all of its weights only when it is called, from nowhere."""
     for load in recording.of(Loaded):
         save = save_of(recording, load)

@@ -74,7 +74,7 @@ RAISED_IN = re.compile(r'File "([^"]+)", line \d+')
 
 
 @rule("fm38")
-def replicas_differ(recording: Recording) -> Iterator[Finding]:
+def replicas_differ(recording: Recording) -> Steps:
     when, diverged = last_difference(recording)
     # Weights that an optimizer outside the scope trains differ, too, or a program by what all replicas write: that is fm23.
     explained = {n for update in recording.shared_slots.values() for n in update.optimizer.trains}
@@ -183,7 +183,7 @@ def agreeing(
 
 
 @rule_of_runs("fm38")
-def processes_differ(runs: Runs) -> Iterator[Finding]:
+def processes_differ(runs: Runs) -> Steps:
     workers = [
         each for each in runs.recordings if each.task.startswith("worker ") and each.finished
     ]

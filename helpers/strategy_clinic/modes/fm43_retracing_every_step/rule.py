@@ -1,17 +1,15 @@
 """Checks fm43: every call of a traced function has traced it again, since each was given something new."""
 
 import ast
-from collections.abc import Iterator
 
 from ...examiner.blame import argument_name, assigned_value, called_at, last_assignment
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import observed, rule
+from ...examiner.rule import Steps, observed, rule
 from ...observer.events import FunctionRetraced, RetraceCause, Stack
 
 
 @rule("fm43", explains_divergence=False)
-def traced_again(recording: Recording) -> Iterator[Finding]:
+def traced_again(recording: Recording) -> Steps:
     for retraced in recording.of(FunctionRetraced):
         if retraced.location:
             message = (

@@ -3,14 +3,12 @@
 import ast
 import itertools
 import re
-from collections.abc import Iterator
 
 from ...examiner.blame import called_name, calls_in, from_maker, statement_at
-from ...examiner.findings import Finding
 from ...examiner.history import first_updates, optimizers_of, saves_to, updates_by
 from ...examiner.recording import Recording
 from ...examiner.restarts import Holder, lost, same_rate
-from ...examiner.rule import line_of, observed, rule
+from ...examiner.rule import Steps, line_of, observed, rule
 from ...observer.events import (
     GradientsApplied,
     LearningRateRead,
@@ -29,7 +27,7 @@ INITIAL = re.compile(r"'initial_learning_rate': ([-+.\de]+)")  # in the configur
 
 
 @rule("fm46", explains_divergence=False)
-def rate_replaced(recording: Recording) -> Iterator[Finding]:
+def rate_replaced(recording: Recording) -> Steps:
     for restored in recording.of(LearningRateRestored):
         updates = updates_by(recording, restored.variables, after=restored)
         is_used = bool(updates) and has_rate(updates[0].optimizer, restored.after)
@@ -42,7 +40,7 @@ def rate_replaced(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm46", explains_divergence=False)
-def rate_before_restore(recording: Recording) -> Iterator[Finding]:
+def rate_before_restore(recording: Recording) -> Steps:
     """Checks whether a rate that was read is written back, or one that a function sets is replaced by what it restores then."""
     for restored in recording.of(LearningRateRestored):
         words = f"before the restore, which replaces {restored.before:.4g} by {restored.after:.4g}"
@@ -78,7 +76,7 @@ def rate_before_restore(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm46", explains_divergence=False)
-def rate_before_copy(recording: Recording) -> Iterator[Finding]:
+def rate_before_copy(recording: Recording) -> Steps:
     """Checks whether a line gives an optimizer all that another one has, and so replaces a rate that no update has used."""
     for update in recording.of(GradientsApplied):
         variables = update.optimizer.variables
@@ -112,7 +110,7 @@ def is_copied(recording: Recording, write: LearningRateWritten, update: Gradient
 
 
 @rule("fm46", explains_divergence=False)
-def schedule_begins_late(recording: Recording) -> Iterator[Finding]:
+def schedule_begins_late(recording: Recording) -> Steps:
     """Checks whether a new schedule goes on from the count of steps that a file has set, and not from its beginning."""
     for load in recording.of(Loaded):
         saves = recording.saves(load.path, until=load)

@@ -1,9 +1,8 @@
 """Checks fm47: one of several workers waits for ever in a save, or for a value, and the others do not take part."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from ...examiner.findings import Finding, Location, Note, Text
+from ...examiner.findings import Location, Note, Text
 from ...examiner.hangs import hangs, is_reading, is_saving, one_waits
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, names, rule_of_runs
@@ -16,7 +15,7 @@ READ = "read the value on every worker, and print it on one"
 
 
 @rule_of_runs("fm47")
-def chief_waits(runs: Runs) -> Iterator[Finding]:
+def chief_waits(runs: Runs) -> Steps:
     if one_waits(runs.recordings, is_saving):
         yield from hangs(runs.recordings, "fm47")
     if one_waits(runs.recordings, is_reading):

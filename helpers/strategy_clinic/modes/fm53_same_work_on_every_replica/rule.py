@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence, Set
 
 from ...examiner import blame
-from ...examiner.findings import Finding, Note, counted, with_full_batches
+from ...examiner.findings import Note, counted, with_full_batches
 from ...examiner.printed import printed_difference, program_files
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import (
@@ -100,7 +100,7 @@ def examples_given(recording: Recording, shared: InputShared) -> int:
 
 
 @rule_of_runs("fm53")
-def whole_batch_in_keras(runs: Runs) -> Iterator[Finding]:
+def whole_batch_in_keras(runs: Runs) -> Steps:
     """Checks for a method of Keras that gives each replica as many examples as one device gets alone."""
     pair = least_and_most(runs.whole, lambda each: each.finished)
     if pair is None:

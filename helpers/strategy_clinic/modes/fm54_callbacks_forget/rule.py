@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Iterator
 
 from ...examiner.blame import calls_at
-from ...examiner.findings import Finding, Note, Text
+from ...examiner.findings import Note, Text
 from ...examiner.history import saves_to, steps_at_end
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import (
@@ -43,7 +42,7 @@ States = list[CallbackState]
 
 
 @rule(MODE, explains_divergence=False, after_end=True)
-def forgotten_after_restart(run: Recording) -> Iterator[Finding]:
+def forgotten_after_restart(run: Recording) -> Steps:
     """Checks the last `fit` of a program that was started again against that of the one that was killed or had ended."""
     stopped, whole = run.before, run.whole
     is_restart = run.role in (Role.RESTARTED, Role.AGAIN)
@@ -64,7 +63,7 @@ def forgotten_after_restart(run: Recording) -> Iterator[Finding]:
 
 
 @rule(MODE, explains_divergence=False)
-def forgotten_in_next_fit(run: Recording) -> Iterator[Finding]:
+def forgotten_in_next_fit(run: Recording) -> Steps:
     """Checks each `fit` that continues from a backup of the one before, in the same process."""
     for fits in fits_of(run).values():
         for before, after in itertools.pairwise(fits):

@@ -1,17 +1,14 @@
 """Checks fm57: `keras.distribution` was set for several devices, and TensorFlow has created the model on one."""
 
-from collections.abc import Iterator
-
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import observed, rule
+from ...examiner.rule import Steps, observed, rule
 from ...observer.events import KerasDistributionSet, Owner, VariableMade
 
 MESSAGE = "TensorFlow does not use `keras.distribution`: the model is on one device"
 
 
 @rule("fm57")
-def keras_distribution_ignored(recording: Recording) -> Iterator[Finding]:
+def keras_distribution_ignored(recording: Recording) -> Steps:
     for chosen in recording.of(KerasDistributionSet):
         if chosen.devices > 1 and is_on_one_device(recording, chosen):
             proof = f"{chosen.kind} over {chosen.devices} devices, and each weight exists once"

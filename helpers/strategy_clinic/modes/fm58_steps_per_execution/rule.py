@@ -1,11 +1,8 @@
 """Checks fm58: `fit` took more steps than it was asked for, or raised; then the line that compiled the model is to blame."""
 
-from collections.abc import Iterator
-
 from ...examiner.blame import with_keyword
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import blames, observed, reclassify, rule
+from ...examiner.rule import Steps, blames, observed, reclassify, rule
 from ...observer.events import ExceptionRaised, FitOverran, ModelCompiled, Stack
 
 
@@ -25,7 +22,7 @@ def compiled(recording: Recording, stack: Stack) -> Stack:
 
 
 @rule("fm58")
-def too_many_steps(recording: Recording) -> Iterator[Finding]:
+def too_many_steps(recording: Recording) -> Steps:
     for fit in recording.of(FitOverran):
         if fit.steps_per_execution > 1:
             message = "`steps_per_epoch` is no multiple of `steps_per_execution`, and each epoch takes more"

@@ -1,12 +1,10 @@
 """Checks fm59: one of several workers has ended, and the others wait in a step for it, or give up after a time limit."""
 
-from collections.abc import Iterator
-
 from ...examiner.blame import from_loop
 from ...examiner.findings import Evidence, Finding, Location, Text, counted
 from ...examiner.hangs import hangs, has_ended, leaves_early, missing_in_words
 from ...examiner.recording import Recording, stack_of
-from ...examiner.rule import Runs, reclassify, rule_of_runs
+from ...examiner.rule import Runs, Steps, reclassify, rule_of_runs
 from ...observer.events import ExceptionRaised, Stack
 
 TIMED_OUT = "Collective has timed out"
@@ -18,13 +16,13 @@ def of_one_worker(run: Recording, mode: str, raised: ExceptionRaised, stack: Sta
 
 
 @rule_of_runs("fm59")
-def others_wait(runs: Runs) -> Iterator[Finding]:
+def others_wait(runs: Runs) -> Steps:
     if leaves_early(runs.recordings):
         yield from hangs(runs.recordings, "fm59")
 
 
 @rule_of_runs("fm59")
-def others_give_up(runs: Runs) -> Iterator[Finding]:
+def others_give_up(runs: Runs) -> Steps:
     """Yields a finding for the first worker that a time limit has ended in a step, while another has come to its end."""
     tasks = [run for run in runs.recordings if run.task]
     for run in tasks:

@@ -1,10 +1,7 @@
 """Checks fm63: a Python generator makes one example after the other, and runs nearly all the time while the program trains."""
 
-from collections.abc import Iterator
-
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import observed, rule
+from ...examiner.rule import Steps, observed, rule
 from ...observer.events import DatasetBatched, GeneratorRead
 
 LEAST_STEPS, LEAST_SECONDS = 10, 0.5  # what takes less is not worth a word
@@ -13,7 +10,7 @@ AHEAD = 2  # batches: a generator that makes more than the steps take is not wai
 
 
 @rule("fm63", explains_divergence=False)
-def waits_for_generator(recording: Recording) -> Iterator[Finding]:
+def waits_for_generator(recording: Recording) -> Steps:
     for read in recording.of(GeneratorRead):
         if read.at_once == 1 and read.location and is_slow(read) and keeps_pace(read, recording):
             message = (

@@ -1,10 +1,7 @@
 """Checks fm64: data of `fit` or `evaluate` have ended under a strategy, and they came from a Python generator."""
 
-from collections.abc import Iterator
-
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import observed, rule
+from ...examiner.rule import Steps, observed, rule
 from ...observer.events import DataRanOut, StrategyMade
 
 MESSAGE = (
@@ -14,7 +11,7 @@ MESSAGE = (
 
 
 @rule("fm64", explains_divergence=False)
-def generator_given(recording: Recording) -> Iterator[Finding]:
+def generator_given(recording: Recording) -> Steps:
     if recording.keras_used == 2 or not recording.of(StrategyMade):
         return  # Keras 2 does not warn of an end without a number of steps, either
     for ended in recording.of(DataRanOut):

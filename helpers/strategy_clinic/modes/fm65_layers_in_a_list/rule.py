@@ -1,10 +1,10 @@
 """Checks fm65: a checkpoint, or a file of Keras 3, without layers of its model, which a program has no other file of."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
-from ...examiner.findings import Finding, Location, counted
+from ...examiner.findings import Location, counted
 from ...examiner.recording import Recording
-from ...examiner.rule import observed, rule
+from ...examiner.rule import Steps, observed, rule
 from ...examiner.unfilled import (
     filled_weights,
     is_filled_later,
@@ -26,7 +26,7 @@ OTHER_NAME = (
 
 
 @rule("fm65", explains_divergence=False)
-def used_as_made(run: Recording) -> Iterator[Finding]:
+def used_as_made(run: Recording) -> Steps:
     """Checks what a restore leaves as it was made, and nothing fills later."""
     for load in loads_with_kept(run):
         save = lacking(run, load)
@@ -48,7 +48,7 @@ def lacking(run: Recording, load: VariablesKept) -> Saved | None:
 
 
 @rule("fm65", explains_divergence=False)
-def model_file_lacks(run: Recording) -> Iterator[Finding]:
+def model_file_lacks(run: Recording) -> Steps:
     """Checks what `load_model` leaves as it was made, though the saved model had it, too."""
     for load in loads_with_kept(run):
         save = save_without(run, load) if load.function == "load_model" else None
@@ -64,7 +64,7 @@ def model_file_lacks(run: Recording) -> Iterator[Finding]:
 
 
 @rule("fm65", explains_divergence=False)
-def restored_from_nothing(run: Recording) -> Iterator[Finding]:
+def restored_from_nothing(run: Recording) -> Steps:
     """Checks a restore of a model from a checkpoint that was given one, too, and has no weights at all."""
     for restore in run.of(CheckpointRestored):
         save = save_of(run, restore)
@@ -82,7 +82,7 @@ def restored_from_nothing(run: Recording) -> Iterator[Finding]:
 
 
 @rule("fm65", explains_divergence=False)
-def changed_and_left_out(run: Recording) -> Iterator[Finding]:
+def changed_and_left_out(run: Recording) -> Steps:
     """Checks for weights that have changed and that no file has, though the checkpoint was given their model.
 
     A layer that is built a second time has weights of the first time, which nothing reads.

@@ -1,7 +1,6 @@
 """Checks fm66: a `tf.Variable` that a layer of Keras 3 makes for itself, which Keras does not train."""
 
 import ast
-from collections.abc import Iterator
 
 from ...examiner.blame import (
     calls_in,
@@ -11,14 +10,13 @@ from ...examiner.blame import (
     keyword,
     statement_at,
 )
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import observed, rule
+from ...examiner.rule import Steps, observed, rule
 from ...observer.events import GradientComputed, GradientsApplied, Owner, VariableMade, VariableRead
 
 
 @rule("fm66", explains_divergence=False, finds_own_program=False)
-def never_trained(run: Recording) -> Iterator[Finding]:
+def never_trained(run: Recording) -> Steps:
     """Checks for a variable that is read in a program that trains, and that nothing writes and no gradient is computed of."""
     if (
         not (run.is_unchanged and run.finished)

@@ -1,7 +1,6 @@
 """Checks fm68: a step of the program's own reports a loss that is divided or multiplied by the number of replicas, or no loss."""
 
 import ast
-from collections.abc import Iterator
 
 from ...examiner.blame import (
     called_name,
@@ -15,7 +14,6 @@ from ...examiner.blame import (
     returns_in,
     statement_at,
 )
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.reported import (
     is_scaled,
@@ -24,7 +22,7 @@ from ...examiner.reported import (
     returned_in_step,
     updates,
 )
-from ...examiner.rule import Runs, compared, least_and_most, observed, rule, rule_of_runs
+from ...examiner.rule import Runs, Steps, compared, least_and_most, observed, rule, rule_of_runs
 from ...observer.events import Frame, MetricsReported, Owner, Stack, StepEnded, VariableWritten
 
 MODE = "fm68"
@@ -45,17 +43,17 @@ ONE_BY_ONE = (
 
 
 @rule_of_runs(MODE, explains_divergence=False)
-def part_of_loss(runs: Runs) -> Iterator[Finding]:
+def part_of_loss(runs: Runs) -> Steps:
     yield from scaled_reports(runs, is_part=True)
 
 
 @rule_of_runs(MODE, explains_divergence=False, last=True)
-def sum_of_losses(runs: Runs) -> Iterator[Finding]:
+def sum_of_losses(runs: Runs) -> Steps:
     """Checks for a report that is multiplied: a penalty that each replica adds whole is reported so, too."""
     yield from scaled_reports(runs, is_part=False)
 
 
-def scaled_reports(runs: Runs, *, is_part: bool) -> Iterator[Finding]:
+def scaled_reports(runs: Runs, *, is_part: bool) -> Steps:
     pair = least_and_most(runs.matched, lambda each: each.finished)
     # A report is a mean over an epoch: what differs little, or late, changes it by no factor.
     apart = [each for each in runs.divergences if each.step == 1 and each.distance > SMALL]
@@ -80,7 +78,7 @@ def scaled_reports(runs: Runs, *, is_part: bool) -> Iterator[Finding]:
 
 
 @rule(MODE, explains_divergence=False)
-def never_updated(recording: Recording) -> Iterator[Finding]:
+def never_updated(recording: Recording) -> Steps:
     """Checks for a number that is 0.0 in each report, though a step returns it: that of a metric which has the same name."""
     names = {each.name for report in recording.of(MetricsReported) for each in report.metrics}
     for name in sorted(names) if recording.finished and recording.of(StepEnded) else ():
@@ -113,7 +111,7 @@ def is_left_as_made(recording: Recording, name: str, step: str) -> bool:
 
 
 @rule(MODE, explains_divergence=False)
-def updated_with_targets(recording: Recording) -> Iterator[Finding]:
+def updated_with_targets(recording: Recording) -> Steps:
     """Checks for a metric of the loss that a step updates with the targets of its batch, as it does all other metrics."""
     for written in recording.of(VariableWritten):
         name, frame = recording.name_of(written.number), next(iter(written.location), None)

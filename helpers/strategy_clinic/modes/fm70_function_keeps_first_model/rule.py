@@ -1,7 +1,6 @@
 """Checks fm70: a model that is made again is never trained, since a traced step keeps the first one."""
 
 import ast
-from collections.abc import Iterator
 
 from ...examiner.blame import (
     called_at,
@@ -11,9 +10,8 @@ from ...examiner.blame import (
     is_tf_function,
     name_of,
 )
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import line_of, observed, rule
+from ...examiner.rule import Steps, line_of, observed, rule
 from ...observer.events import (
     Frame,
     GradientsApplied,
@@ -31,11 +29,11 @@ FOR_OPTIMIZERS = (
 
 
 @rule("fm70", explains_divergence=False)
-def only_the_first_is_used(run: Recording) -> Iterator[Finding]:
+def only_the_first_is_used(run: Recording) -> Steps:
     yield from [*first_model(run)] or [*first_optimizer(run)]
 
 
-def first_model(run: Recording) -> Iterator[Finding]:
+def first_model(run: Recording) -> Steps:
     """Checks for a model and an optimizer that were made again, at the same lines, and of which neither is used to train.
 
     What is loaded, or written by the program, may be made for that alone: one of several later ones has to be neither.
@@ -65,7 +63,7 @@ def first_model(run: Recording) -> Iterator[Finding]:
             return
 
 
-def first_optimizer(run: Recording) -> Iterator[Finding]:
+def first_optimizer(run: Recording) -> Steps:
     """Checks for an optimizer in whose place another was put, while a graph goes on with the first."""
     for first in [each for each in run.of(PythonValueFrozen) if each.is_optimizer][:1]:
         later = "another one" if first.traced == first.now else f"{first.now} that is made later"

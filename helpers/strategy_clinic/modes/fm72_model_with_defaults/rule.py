@@ -4,9 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from ...examiner.blame import functions_named, innermost, returns_in
-from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import line_of, observed, rule
+from ...examiner.rule import Steps, line_of, observed, rule
 from ...observer.events import Frame, ModelSettings, Setting
 from ...observer.model_settings import MOST_MODELS
 
@@ -15,7 +14,7 @@ WRITE = 'return the argument in `get_config` of the class, too: `{{**super().get
 
 
 @rule("fm72", explains_divergence=False)
-def loaded_with_defaults(recording: Recording) -> Iterator[Finding]:
+def loaded_with_defaults(recording: Recording) -> Steps:
     for load in recording.of(ModelSettings):
         save = last_save(recording, load) if load.loaded else None
         changed = [*changed_settings(save, load)] if save else []
