@@ -434,6 +434,11 @@ def same_statement(one: Frame, other: Frame) -> bool:
     return one == other or (is_same_code and one.scope == other.scope)
 
 
+def from_first(stack: Stack, fits: Callable[[Frame], object]) -> Stack:
+    """Returns the frames from the first one on that fits; nothing if none does."""
+    return tuple(itertools.dropwhile(lambda frame: not fits(frame), stack))
+
+
 def from_only(stack: Stack, lines: Iterable[int]) -> Stack:
     """Puts the only one of these lines of a file first; otherwise the stack stays as it is."""
     found = {*lines}
@@ -534,10 +539,7 @@ def exits_among(statements: Sequence[ast.stmt], condition: int = 0) -> Iterator[
 def from_maker(stack: Stack, made_at: Stack) -> Stack:
     """Returns the frames from the function on in which an object was put together: its use is decided there."""
     makers = {frame.scope for frame in made_at}
-    for i, frame in enumerate(stack):
-        if frame.scope in makers:
-            return stack[i:]
-    return stack
+    return from_first(stack, lambda frame: frame.scope in makers) or stack
 
 
 def from_argument(stack: Stack, functions: Collection[str]) -> Stack:
@@ -636,11 +638,12 @@ def from_strategy(stack: Stack) -> Stack:
 
     If none does, and for a line of the file itself, that is where a function that only makes something was called.
     """
-    for i, frame in enumerate(stack):
-        function = function_at(frame)
-        if function is None or knows_strategy(function):
-            return stack[i:]
-    return from_factory(stack)
+    return from_first(stack, could_enter_scope) or from_factory(stack)
+
+
+def could_enter_scope(frame: Frame) -> bool:
+    function = function_at(frame)
+    return function is None or knows_strategy(function)
 
 
 def knows_strategy(code: Function | ast.ClassDef) -> bool:

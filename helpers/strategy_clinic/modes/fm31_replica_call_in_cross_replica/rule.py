@@ -2,7 +2,7 @@
 
 import re
 
-from ...examiner.blame import computes_gradient, from_maker
+from ...examiner.blame import computes_gradient, from_first, from_maker
 from ...examiner.recording import Recording
 from ...examiner.rule import Steps, blames, line_of, observed, reclassify, rule
 from ...observer.events import (
@@ -42,10 +42,7 @@ def scope_opened(recording: Recording, stack: Stack) -> Stack:
 
 def outside_of_step(stack: Stack) -> Stack:
     """Returns the frames from the call on of a function that computes gradients; nothing if none does."""
-    for i, frame in enumerate(stack[:-1]):
-        if computes_gradient(frame):
-            return stack[i + 1 :]
-    return ()
+    return from_first(stack, computes_gradient)[1:]
 
 
 @reclassify("fm31")

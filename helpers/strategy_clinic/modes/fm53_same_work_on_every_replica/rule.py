@@ -153,9 +153,8 @@ def counted_on_each_replica(runs: Runs) -> Steps:
     difference = yield from printed_difference(runs)
     call = (yield from whole_batch_counted(runs, difference)) if difference else None
     if difference and call:
-        calls = [i for i, frame in enumerate(call.location) if "run" in blame.called_at(frame)]
-        given = call.location[calls[0] if calls else 0 :]
-        location = from_loop(given, program_files(difference.many))
+        given = blame.from_first(call.location, lambda frame: "run" in blame.called_at(frame))
+        location = from_loop(given or call.location, program_files(difference.many))
         message = (
             f"the input is not distributed: each of {call.replicas} replicas takes all {call.examples} examples of a batch, and "
             f"{difference}"

@@ -13,7 +13,7 @@ from ...examiner.after_restart import (
     repeats_after,
     trained_on,
 )
-from ...examiner.blame import from_definer, from_iterated, loop_around
+from ...examiner.blame import from_definer, from_first, from_iterated, loop_around
 from ...examiner.divergence import repeats_again
 from ...examiner.findings import Answers, FollowUp, OtherLaterSeeds, OtherSeed
 from ...examiner.history import steps_at_end, updates_of
@@ -140,8 +140,7 @@ def orders_in(run: Recording) -> list[tuple[object, ...]]:
 
 def order_chosen(run: Recording, step: Stack) -> Stack:
     """Returns the line that trains an epoch in a loop, or else the one that shuffles, or that makes what the step takes."""
-    epochs = [i for i, frame in enumerate(step) if i and loop_around(frame)]
-    drawn = run.of(OrderDrawn)
-    if epochs:
-        return step[epochs[0] :]
-    return from_definer(drawn[-1].location) if drawn else from_iterated(step)
+    if epochs := from_first(step[1:], loop_around):
+        return epochs
+    drawn = run.last(OrderDrawn)
+    return from_definer(drawn.location) if drawn else from_iterated(step)
