@@ -1466,6 +1466,42 @@ def test_other_programs_are_repaired(name):
     assert repaired(mode, text) == textwrap.dedent(expected)
 
 
+# The same programs, in which a name or an attribute gets a type with its value
+TYPED = {
+    "a size that is divided by the processes": "size",
+    "a sum that is chosen": "t",
+    "a variable in the scope that says nothing": "v",
+    "a variable that is made before the strategy": "n",
+    "in a main function": "network",
+    "an optimizer that is made again": "adam",
+    "a function that is traced by name": "apply",
+    "a loop in an expression": "losses",
+    "a mean of ratios": "self.f",
+    "what a function fits becomes trainable": "base.trainable",
+    "a clone that has a name": "self.slow",
+    "layers in lists": "self.first",
+    "a configuration that is made in steps": "self.rate",
+    "a mean under another name": "self.reduce",
+    "a loss of which gradients are asked for": "loss",
+    "a loss object": "cce",
+    "an optimizer that is not saved": "adam",
+}
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_programs_with_types_are_repaired(name):
+    mode, *texts = OTHERS[name]
+    plain, typed = f" {TYPED[name]} = ", f" {TYPED[name]}: Kind = "
+    text, expected = (
+        "\n".join(
+            f" {line}".replace(plain, typed)[1:] for line in textwrap.dedent(each).split("\n")
+        )
+        for each in texts
+    )
+    assert ": Kind = " in text
+    assert repaired(mode, text) == expected
+
+
 # What is repaired by what the finding says: the mode, its sentence, the program, and what becomes of it
 PARTS = "`train_step` reports a loss that is {} by the number of replicas: loss is 1 on 1 and 2 on 2 devices"
 UNSEEN = "`fit` reports not the loss that `train_step` returns, but a metric of Keras that the step does not update"

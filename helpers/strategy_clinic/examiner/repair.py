@@ -17,7 +17,7 @@ from .rule import things_in
 
 Node = TypeVar("Node", bound=ast.AST)
 Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-Maker = ast.Assign | ast.AnnAssign
+Binding = ast.Assign | ast.AnnAssign
 # What only a strategy has, by which an expression is known to be one.
 OF_STRATEGY = {
     "scope",
@@ -217,20 +217,21 @@ class Source:
 
     def assigned(self, name: str, function: ast.AST) -> ast.expr | None:
         """Returns the only value assigned to a name in a function or module, None if there are none or several."""
-        assigned: list[Maker] = self.of(ast.Assign | ast.AnnAssign, function)
         found = [
             each.value
-            for each in assigned
+            for each in self.assignments(function)
             if each.value
             and self.function(each) is function
             and name in map(self.code, targets_in(each))
         ]
         return found[0] if len(found) == 1 else None
 
-    def makers(self, within: ast.AST | None = None) -> list[tuple[Maker, ast.expr, ast.Call]]:
+    def assignments(self, within: ast.AST | None = None) -> list[Binding]:
+        return self.of(Binding, within)
+
+    def makers(self, within: ast.AST | None = None) -> list[tuple[Binding, ast.expr, ast.Call]]:
         """Returns the statements that assign what a call returns, each with what gets it, and with the call."""
-        assigned: list[Maker] = self.of(ast.Assign | ast.AnnAssign, within)
-        pairs = [(each, targets_in(each)[0], each.value) for each in assigned]
+        pairs = [(e, targets_in(e)[0], e.value) for e in self.assignments(within)]
         return [(made, to, call) for made, to, call in pairs if isinstance(call, ast.Call)]
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:

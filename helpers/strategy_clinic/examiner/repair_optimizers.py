@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from .blame import first_argument
-from .repair import Maker, Source, Ways, names
+from .blame import first_argument, targets_in
+from .repair import Binding, Source, Ways, names
 
 OPTIMIZERS = re.compile(r"\boptimizers\.")  # in the code of what makes one
 WEIGHTS = re.compile(r"(.+)\.(?:(variables|weights)|trainable_(?:variables|weights))")
@@ -21,20 +21,20 @@ def build_where_made(source: Source) -> Ways:
             yield from built_after(source, made, optimizer, model, weights)
 
 
-def built_after(source: Source, made: Maker, optimizer: str, model: str, weights: str) -> Ways:
+def built_after(source: Source, made: Binding, optimizer: str, model: str, weights: str) -> Ways:
     """Yields the line below the statements that make an optimizer and its model, if they stand in one block."""
     names_of_model = {model, f"self.{model}", model.removeprefix("self.")}
     own = [
         each
-        for each in source.of(ast.Assign)
+        for each in source.assignments()
         if source.function(each) is source.function(made)
-        and names_of_model & {*map(source.code, each.targets)}
+        and names_of_model & {*map(source.code, targets_in(each))}
     ]
     later = [each for each in own if each.lineno > made.lineno and each in source.block(made)]
     place = later[-1] if later else made
     known = model.partition(".")[0] in source.names_before(made) - {"self"}
     if source.simple_statement(place.lineno) is place and (later or known or own):
-        name = source.code(own[0].targets[0]) if own else model
+        name = source.code(targets_in(own[0])[0]) if own else model
         yield [source.insert_after(place, f"{optimizer}.build({name}.{weights})")]
 
 

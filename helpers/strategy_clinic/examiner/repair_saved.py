@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from .blame import name_of, targets_in
 from .edits import Edit, inserted
-from .repair import Maker, Source, Ways
+from .repair import Binding, Source, Ways
 from .repair_optimizers import OPTIMIZERS
 from .repair_sums import resolved
 
@@ -142,7 +142,7 @@ def made_at(source: Source, lines: Iterable[int], line: int) -> Iterator[str]:
     statement = source.statement(line)
     for each in lines:
         made = source.statement(each)
-        if statement and isinstance(made, Maker) and not source.is_later(made, statement):
+        if statement and isinstance(made, Binding) and not source.is_later(made, statement):
             for target in targets_in(made):
                 if isinstance(target, ast.Name | ast.Attribute):
                     yield from source.as_seen(statement, target)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from .blame import name_of
 from .edits import Edit, inserted
-from .repair import Source, Ways, names
+from .repair import Binding, Source, Ways, names
 from .repair_saved import Holder, added, savers, values_in
 
 # Classes whose variables a checkpoint finds.
@@ -21,7 +21,7 @@ def keep_number(source: Source, line: int) -> Ways:
     """Yields the edits by which what a statement makes is saved and read again: that of this line, or one that is told."""
     for each in (line, *source.told):
         statement = source.simple_statement(each)
-        for target, _ in pairs_of(statement) if isinstance(statement, ast.Assign) else ():
+        for target, _ in pairs_of(statement) if isinstance(statement, Binding) else ():
             if isinstance(target, ast.Name | ast.Attribute):
                 yield from beside_another(source, source.code(target))
         if statement:

@@ -2,7 +2,7 @@
 
 import ast
 
-from ...examiner.blame import first_argument, name_of
+from ...examiner.blame import first_argument, given_in, name_of
 from ...examiner.repair import Source, Ways, names, repairs_statement
 
 IGNORED = "was True already"  # in the sentence of a finding
@@ -21,10 +21,10 @@ def new_optimizer(source: Source, statement: ast.stmt) -> Ways:
 
 def compiled_again(source: Source, statement: ast.stmt) -> Ways:
     """Yields a compilation below a statement that makes something trainable, or above one that fits a model."""
-    is_set = isinstance(statement, ast.Assign) and name_of(statement.targets[0]) == "trainable"
-    if isinstance(statement, ast.Assign) and is_set and IGNORED in source.said:
-        yield [source.insert_before(statement, f"{source.code(statement.targets[0])} = False")]
-    put = source.insert_after if is_set else source.insert_before
+    given = [target for target, _ in given_in(statement) if name_of(target) == "trainable"]
+    for target in given if IGNORED in source.said else ():
+        yield [source.insert_before(statement, f"{source.code(target)} = False")]
+    put = source.insert_after if given else source.insert_before
     fitted = [
         call.func.value for call in source.calls("fit") if isinstance(call.func, ast.Attribute)
     ]

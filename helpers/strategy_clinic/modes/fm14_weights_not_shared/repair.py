@@ -2,8 +2,8 @@
 
 import ast
 
-from ...examiner.blame import name_of
-from ...examiner.repair import Source, Ways, repairs
+from ...examiner.blame import name_of, targets_in
+from ...examiner.repair import Binding, Source, Ways, repairs
 
 COPIES = "clone_model", "deepcopy", "copy"
 BUILT = "{0}.build_from_config({1}.get_build_config())"
@@ -17,8 +17,8 @@ def fill_or_share(source: Source, line: int) -> Ways:
     clones = [(call, source.code(copied)) for call in calls if (copied := copied_by(call))]
     for call, model in clones:
         made = source.parents[call]
-        if isinstance(made, ast.Assign):
-            name = source.code(made.targets[0])
+        if isinstance(made, Binding):
+            name = source.code(targets_in(made)[0])
             for template in ([FILLED], [BUILT, FILLED]):
                 yield [source.insert_after(made, *(each.format(name, model) for each in template))]
     yield from ([source.replace(call, model)] for call, model in clones)

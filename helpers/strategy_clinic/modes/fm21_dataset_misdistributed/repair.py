@@ -2,8 +2,8 @@
 
 import ast
 
-from ...examiner.blame import name_of
-from ...examiner.repair import Source, Ways, parameters, repairs_statement
+from ...examiner.blame import name_of, targets_in
+from ...examiner.repair import Binding, Source, Ways, parameters, repairs_statement
 from ...examiner.repair_sums import resolved
 
 COUNT = "num_replicas_in_sync"  # by which `fit` divides what it gets
@@ -38,8 +38,9 @@ def distributed_whole(source: Source, statement: ast.stmt) -> Ways:
 
 def sizes(source: Source, statement: ast.stmt) -> list[ast.expr]:
     given = [each for call in source.calls("batch", statement) for each in call.args[:1]]
-    is_kept = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
-    return given or ([statement.value] if isinstance(statement, ast.Assign) and is_kept else [])
+    if given or not isinstance(statement, Binding) or not statement.value:
+        return given
+    return [statement.value] if isinstance(targets_in(statement)[0], ast.Name) else []
 
 
 def of_whole(source: Source, size: ast.expr) -> str:

@@ -3,7 +3,7 @@
 import ast
 
 from ...examiner.blame import keyword
-from ...examiner.repair import Source, Ways, is_strategy, repairs_statement
+from ...examiner.repair import Binding, Source, Ways, is_strategy, repairs_statement
 
 # As a counter, as a sum over replicas, as a mean: which one is right shows in the runs.
 AGGREGATIONS = "ONLY_FIRST_REPLICA", "SUM", "MEAN"
@@ -14,7 +14,7 @@ def make_in_scope(source: Source, statement: ast.stmt) -> Ways:
     calls = source.calls("Variable", statement)
     if not calls:
         yield source.under_scope([statement])  # an object, which makes the variable
-    if not isinstance(statement, ast.Assign) or len(calls) != 1:
+    if not isinstance(statement, Binding) or len(calls) != 1:
         return
     if own := source.class_of(statement):
         yield from made_in_scope(source, own)
@@ -37,7 +37,7 @@ def made_in_scope(source: Source, own: ast.ClassDef) -> Ways:
             yield moved
 
 
-def made_later(source: Source, statement: ast.Assign, call: ast.Call) -> Ways:
+def made_later(source: Source, statement: ast.stmt, call: ast.Call) -> Ways:
     """Yields a variable that is made after the strategy, which is made below it in the same block."""
     below, text = source.below(statement), source.code(statement)
     for made, strategy, maker in source.makers():

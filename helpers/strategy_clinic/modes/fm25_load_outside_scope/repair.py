@@ -3,14 +3,15 @@
 import ast
 import itertools
 
-from ...examiner.repair import Source, Ways, repairs_statement
+from ...examiner.blame import targets_in
+from ...examiner.repair import Binding, Source, Ways, repairs_statement
 
 
 @repairs_statement("fm25")
 def load_in_scope(source: Source, statement: ast.stmt) -> Ways:
-    if not isinstance(statement, ast.Assign):
+    if not isinstance(statement, Binding):
         return
-    name = source.code(statement.targets[0])
+    name = source.code(targets_in(statement)[0])
     below = itertools.takewhile(lambda e: is_compile(source, e, name), source.below(statement))
     yield source.under_scope([statement, *below])
 

@@ -2,7 +2,8 @@
 
 import ast
 
-from ...examiner.repair import Source, Ways, repairs
+from ...examiner.blame import targets_in
+from ...examiner.repair import Binding, Source, Ways, repairs
 from ...examiner.repair_optimizers import OPTIMIZERS
 from ...examiner.repair_saved import added, hold, made_at, optimizers_made, places
 
@@ -44,11 +45,12 @@ def build_before_load(source: Source, line: int) -> Ways:
 def keep_the_first(source: Source, line: int) -> Ways:
     """Yields a program without a statement that makes an optimizer again, under the name of the one that was loaded."""
     statement = source.simple_statement(line)
-    if not isinstance(statement, ast.Assign) or not OPTIMIZERS.search(source.code(statement.value)):
+    if not isinstance(statement, Binding) or not statement.value:
         return
-    names = {*map(source.code, statement.targets)}
-    makers = [each for each in source.of(ast.Assign) if names & {*map(source.code, each.targets)}]
-    if any(each.lineno < statement.lineno for each in makers):
+    names = {*map(source.code, targets_in(statement))}
+    above = [each for each in source.assignments() if each.lineno < statement.lineno]
+    is_again = any(names & {*map(source.code, targets_in(each))} for each in above)
+    if is_again and OPTIMIZERS.search(source.code(statement.value)):
         yield [source.without(statement)]
 
 

@@ -3,9 +3,9 @@
 import ast
 import re
 
-from ...examiner.blame import MEANS, SUMS, first_argument, keyword, name_of
+from ...examiner.blame import MEANS, SUMS, first_argument, keyword, name_of, targets_in
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, Ways, repairs_statement
+from ...examiner.repair import Binding, Source, Ways, repairs_statement
 from ...examiner.repair_sums import REPLICAS, divided_by_all, words_for_mean
 
 FACTOR = "output_gradients"  # of a tape
@@ -29,7 +29,7 @@ def divide_by_global_batch(source: Source, statement: ast.stmt) -> Ways:
         yield [source.replace(call, f"tf.nn.scale_regularization_loss({source.code(call)})")]
     for call in loss_calls(source, statement):
         yield [source.replace(call, share(source, call))]
-    value = statement.value if isinstance(statement, ast.Assign) else None
+    value = statement.value if isinstance(statement, Binding) else None
     for call in source.calls(SHARES[0], statement):
         for word in [each for each in call.keywords if each.arg == "global_batch_size"]:
             yield [source.replace(word.value, f"({source.code(word.value)}) * {REPLICAS}")]
@@ -62,12 +62,10 @@ def whole_losses(source: Source, statement: ast.stmt) -> list[ast.expr]:
     """Returns what a statement computes as the loss; of one that asks for gradients, what its loss was computed as."""
     losses = [call.args[0] for call in source.calls("gradient", statement) if call.args]
     if losses:
-        made = [
-            each
-            for each in source.of(ast.Assign, source.function(statement))
-            if source.code(each.targets[0]) in map(source.code, losses)
-        ]
-        return [each.value for each in made if each.lineno < statement.lineno][-1:]
+        wanted, function = [*map(source.code, losses)], source.function(statement)
+        above = [e for e in source.assignments(function) if e.lineno < statement.lineno]
+        values = [each.value for each in above if source.code(targets_in(each)[0]) in wanted]
+        return [*filter(None, values)][-1:]
     valued = (
         statement
         if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return)

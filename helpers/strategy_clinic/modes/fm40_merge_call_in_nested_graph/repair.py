@@ -13,6 +13,6 @@ def without_own_graph(source: Source, line: int) -> Ways:
             if decorator.lineno == line and is_tf_function(decorator):
                 yield [source.delete(decorator.lineno, last_line(decorator))]
     statement = source.simple_statement(line)
-    call = statement.value if isinstance(statement, ast.Assign) else None
-    if isinstance(call, ast.Call) and is_tf_function(call.func) and len(call.args) == 1:
-        yield [source.replace(call, source.code(call.args[0]))]
+    for made, _, call in source.makers():
+        if made is statement and is_tf_function(call.func) and len(call.args) == 1:
+            yield [source.replace(call, source.code(call.args[0]))]

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Sequence
 
-from ...examiner.blame import name_of
+from ...examiner.blame import name_of, names_given
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, Ways, repairs
 from ...examiner.repair_sums import (
@@ -50,7 +50,7 @@ def updates(source: Source, statement: ast.stmt) -> list[ast.FunctionDef | ast.C
     """Returns how the metric of a statement is updated: a method of its class, and calls of an object that it makes."""
     own = source.class_of(statement)
     methods = [each for each in source.of(ast.FunctionDef, own) if each.name == "update_state"]
-    made = {*map(name_of, statement.targets)} if isinstance(statement, ast.Assign) else set[str]()
+    made = names_given(statement)
     calls = source.calls("update_state")
     of_it = [each for each in calls if name_of(getattr(each.func, "value", each)) in made]
     return [*(methods if own else []), *of_it]

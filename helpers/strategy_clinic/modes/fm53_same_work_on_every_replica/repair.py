@@ -23,7 +23,7 @@ def dataset_of(source: Source, statement: ast.stmt) -> ast.expr | None:
     match statement:
         case ast.For(iter=taken):
             pass
-        case ast.Return(value=taken) | ast.Assign(value=taken):
+        case ast.Return(value=taken) | ast.Assign(value=taken) | ast.AnnAssign(value=taken):
             loops = source.of(ast.comprehension, statement)
             taken = loops[0].iter if loops else taken
         case _:

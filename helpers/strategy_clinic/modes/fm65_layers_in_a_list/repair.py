@@ -2,6 +2,7 @@
 
 import ast
 
+from ...examiner.blame import targets_in
 from ...examiner.repair import Source, Ways, repairs
 
 
@@ -9,8 +10,8 @@ from ...examiner.repair import Source, Ways, repairs
 def tuples_for_lists(source: Source, line: int) -> Ways:
     """Yields tuples for all lists that objects of the file are given where they are made; one is one when it is filled."""
     edits = []
-    for made in source.of(ast.Assign):
-        target, method = made.targets[0], source.function(made)
+    for made in source.assignments():
+        target, method = targets_in(made)[0], source.function(made)
         is_own = isinstance(target, ast.Attribute) and source.class_of(made) is not None
         if not is_own or not isinstance(method, ast.FunctionDef) or method.name != "__init__":
             continue

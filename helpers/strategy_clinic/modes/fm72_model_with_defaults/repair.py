@@ -36,7 +36,7 @@ def describe_arguments(source: Source, line: int) -> Ways:
 
 def kept_in(source: Source, made: ast.AST, name: str) -> str:
     """Returns the attribute that has the value of an argument, as code, maybe as a plain number or list of it."""
-    for statement in source.of(ast.Assign, made):
+    for statement in source.assignments(made):
         for target, value in pairs_of(statement):
             is_own = isinstance(target, ast.Attribute) and source.code(target.value) == "self"
             if is_own and value is not None and name in names(value) and is_plain(value):
