@@ -94,6 +94,8 @@ def trained_apart(path, statement, rate="Slower", written=()):
     [
         "self.rate = self.rate * 0.9",
         "self.rate *= 0.9",
+        "self.rate: float = self.rate * 0.9",
+        "first, self.rate = 1, self.rate * 0.9",
         "rate = next(RATES)",
         "CALLS['n'] += 1",
         "global rate",

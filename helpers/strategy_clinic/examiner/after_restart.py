@@ -28,7 +28,7 @@ from ..observer.events import (
     StepEnded,
     VariableMade,
 )
-from .blame import Assignment, called_name, name_of, nodes_of_file, nodes_under, targets_in
+from .blame import Assignment, called_name, name_of, nodes_of_file, nodes_under, parts_of_targets
 from .history import steps_at_end
 from .printed import is_comparable
 from .recording import Recording
@@ -318,7 +318,9 @@ def follows_from_itself(held: Key) -> bool:
     What is written into an array is of one step if another assignment fills all of it, as with the examples of a batch.
     """
     name, given = plain(held)[2], assignments_of(held)
-    parts = [part for each in given for part in parts_in(each) if isinstance(part, ast.Subscript)]
+    parts = [
+        part for each in given for part in parts_of_targets(each) if isinstance(part, ast.Subscript)
+    ]
     is_kept = bool(parts) and not any(map(is_whole, parts))
     return is_kept or any(
         isinstance(each, ast.AugAssign) or name in map(name_of, nodes_under(each.value))
@@ -550,16 +552,12 @@ def nodes_in(nodes: tuple[ast.AST, ...], holder: str) -> Set[ast.AST]:
 
 
 def is_of_object(assignment: Assignment) -> bool:
-    return any(isinstance(part, ast.Attribute) for part in parts_in(assignment))
+    return any(isinstance(part, ast.Attribute) for part in parts_of_targets(assignment))
 
 
 def named(assignment: Assignment) -> list[str]:
     """Returns the names and attributes that get a value."""
-    return [name_of(part) for part in parts_in(assignment)]
-
-
-def parts_in(assignment: Assignment) -> list[ast.AST]:
-    return [part for target in targets_in(assignment) for part in ast.walk(target)]
+    return [name_of(part) for part in parts_of_targets(assignment)]
 
 
 def is_best_value(lost: Lost) -> bool:

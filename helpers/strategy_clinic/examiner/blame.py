@@ -382,6 +382,16 @@ def targets_in(assignment: Assignment) -> list[ast.expr]:
     return assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
 
 
+def parts_of_targets(assignment: Assignment) -> list[ast.AST]:
+    return [part for target in targets_in(assignment) for part in ast.walk(target)]
+
+
+def changes_object(assignment: Assignment) -> bool:
+    """Tells whether an assignment gives an attribute or an item of an object its value."""
+    parts = parts_of_targets(assignment)
+    return any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts)
+
+
 def targets_of(assignment: Assignment) -> set[str]:
     return {name for target in targets_in(assignment) for name in names_in(target)}
 

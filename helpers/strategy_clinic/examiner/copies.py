@@ -14,7 +14,7 @@ from ..observer.events import (
     StepEnded,
     VariableWritten,
 )
-from .blame import called_name, nodes_of_file
+from .blame import called_name, changes_object, nodes_of_file
 from .printed import program_files
 from .recording import Recording
 
@@ -69,11 +69,9 @@ def state_of_schedule(recording: Recording) -> Stack:
 def changes(node: ast.AST) -> bool:
     """Tells whether a statement or a call changes what is there after the function has ended."""
     match node:
-        case ast.Assign(targets=targets):
-            return any(isinstance(each, ast.Attribute | ast.Subscript) for each in targets)
-        case (
-            ast.AugAssign(target=ast.Attribute() | ast.Subscript()) | ast.Global() | ast.Nonlocal()
-        ):
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+            return node.value is not None and changes_object(node)
+        case ast.Global() | ast.Nonlocal():
             return True
         case ast.Call():
             return called_name(node) in TAKES

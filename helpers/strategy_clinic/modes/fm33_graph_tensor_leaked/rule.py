@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from ...examiner.blame import (
     Assignment,
     called_name,
+    changes_object,
     function_at,
     given_in,
     names_in,
@@ -13,7 +14,6 @@ from ...examiner.blame import (
     nodes_under,
     spans,
     statement_at,
-    targets_in,
     targets_of,
 )
 from ...examiner.printed import program_files
@@ -80,6 +80,4 @@ def stores(statement: Assignment | ast.Expr, shared: set[str]) -> bool:
     if isinstance(statement, ast.Expr):
         call = statement.value
         return isinstance(call, ast.Call) and called_name(call) in FILLS
-    parts = [part for each in targets_in(statement) for part in ast.walk(each)]
-    is_outer = any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts)
-    return is_outer or bool(targets_of(statement) & shared)
+    return changes_object(statement) or bool(targets_of(statement) & shared)
