@@ -74,7 +74,7 @@ def step_between(run: Recording) -> int:
 
 def last_checkpoint_begins(run: Recording) -> int:
     """Returns after which step the checkpoint that is saved last was saved for the first time; 0 if there is none."""
-    saves = [save for save in run.of(Saved) if save.kind is SaveKind.CHECKPOINT]
+    saves = run.checkpoints
     return next((save.steps for save in saves if save.made_at == saves[-1].made_at), 0)
 
 

@@ -226,6 +226,11 @@ class Source:
         ]
         return found[0] if len(found) == 1 else None
 
+    def resolved(self, value: ast.expr) -> ast.expr:
+        """Returns what a name was assigned to in its function, and another value as it is."""
+        made = self.assigned(self.code(value), self.function(value))
+        return made if made and isinstance(value, ast.Name) else value
+
     def assignments(self, within: ast.AST | None = None) -> list[Binding]:
         return self.of(Binding, within)
 

@@ -64,7 +64,5 @@ def of_one_name(source: Source, method: ast.expr, optimizer: str) -> bool:
 
 def weights_of(source: Source, given: ast.expr) -> list[tuple[str, str]]:
     """Returns the model whose weights are given, in their place or by a name that they were assigned to."""
-    if isinstance(given, ast.Name):
-        given = source.assigned(given.id, source.function(given)) or given
-    is_of_model = WEIGHTS.fullmatch(source.code(given))
+    is_of_model = WEIGHTS.fullmatch(source.code(source.resolved(given)))
     return [(is_of_model[1], is_of_model[2] or TRAINED)] if is_of_model else []

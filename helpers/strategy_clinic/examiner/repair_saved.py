@@ -10,7 +10,6 @@ from .blame import name_of, targets_in
 from .edits import Edit, inserted
 from .repair import Binding, Source, Ways
 from .repair_optimizers import OPTIMIZERS
-from .repair_sums import resolved
 
 Holder = ast.Call | ast.Dict
 MOST_PASSED = 3  # calls, each of which passes on the arguments of the one before
@@ -108,7 +107,7 @@ def passed_on(source: Source, call: ast.Call, most: int = MOST_PASSED) -> Iterat
                 yield each
                 yield from passed_on(source, each, most - 1)
         else:
-            yield from dicts(source, resolved(source, value))
+            yield from dicts(source, source.resolved(value))
 
 
 def dicts(source: Source, value: ast.expr | None, most: int = MOST_PASSED) -> Iterator[Holder]:
@@ -121,7 +120,7 @@ def dicts(source: Source, value: ast.expr | None, most: int = MOST_PASSED) -> It
         case ast.Call(func=func) if most:
             called = [each for each in source.of(ast.FunctionDef) if each.name == name_of(func)]
             for each in [each for function in called for each in source.of(ast.Return, function)]:
-                yield from dicts(source, each.value and resolved(source, each.value), most - 1)
+                yield from dicts(source, each.value and source.resolved(each.value), most - 1)
 
 
 def is_checkpoint(holder: ast.expr) -> TypeGuard[ast.Call]:

@@ -31,12 +31,6 @@ def quotients(source: Source, within: ast.AST) -> list[tuple[ast.expr, ast.expr]
     return [found for each in nodes if (found := quotient(each))]
 
 
-def resolved(source: Source, value: ast.expr) -> ast.expr:
-    """Returns what a name was assigned to in its function, and another value as it is."""
-    made = source.assigned(source.code(value), source.function(value))
-    return made if made and isinstance(value, ast.Name) else value
-
-
 def ratios_of_all(source: Source, function: ast.AST) -> list[Edit]:
     """Returns the edits by which a function divides the sums of all replicas by those of all of them."""
     sums: dict[ast.Call, None] = {}
@@ -47,7 +41,7 @@ def ratios_of_all(source: Source, function: ast.AST) -> list[Edit]:
 
 
 def sums_in(source: Source, side: ast.expr) -> list[ast.Call]:
-    values = [side, *(resolved(source, each) for each in source.of(ast.Name, side))]
+    values = [side, *(source.resolved(each) for each in source.of(ast.Name, side))]
     return [call for value in values for call in source.over_all(SUMS, value)]
 
 

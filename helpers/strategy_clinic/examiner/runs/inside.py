@@ -17,7 +17,7 @@ from ..recording import Recording, Role, observer_failures, stack_of
 from .cluster import ELSEWHERE, is_elsewhere, own_tasks, requested_cluster, run_tasks
 from .process import RunningProcess
 from .program_spec import ProgramSpec
-from .sandbox import Sandbox, in_json
+from .sandbox import Sandbox
 
 USUAL_DEVICES, USUAL_STEPS = 2, 6
 MOST_STEPS = 60  # that are watched, where runs are known to part later
@@ -83,9 +83,7 @@ class InsideSandbox(Sandbox):
         recording = super().recording(running, role, devices, status, task)
         record = Path(record_file(str(running.events)))
         text = record.read_text() if record.exists() else ""
-        for copied, original in self.originals.items():
-            text = text.replace(in_json(copied), in_json(original))
-        self.seen[recording] = tuple(read_record(text))
+        self.seen[recording] = tuple(read_record(self.told(text)))
         return recording
 
     def watch(self, devices: int, options: Sequence[str] = ()) -> Watched:

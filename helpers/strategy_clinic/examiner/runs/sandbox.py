@@ -209,11 +209,14 @@ class Sandbox:
     def read(self, path: Path) -> tuple[Event, ...]:
         """Reads events, with the reader's own paths in them."""
         if path.exists():
-            text = path.read_text(errors="replace")
-            for seen, original in self.originals.items():
-                text = text.replace(in_json(seen), in_json(original))
-            path.write_text(text)
+            path.write_text(self.told(path.read_text(errors="replace")))
         return read_events(path)
+
+    def told(self, text: str) -> str:
+        """Returns JSON of a run with the reader's own paths in it."""
+        for seen, original in self.originals.items():
+            text = text.replace(in_json(seen), in_json(original))
+        return text
 
     def locate(self, location: Location) -> Location:
         """Returns a line of the script that was made of cells as its reader has it; any other line as it is."""

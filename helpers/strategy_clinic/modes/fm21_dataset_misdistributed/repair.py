@@ -4,7 +4,6 @@ import ast
 
 from ...examiner.blame import name_of, targets_in
 from ...examiner.repair import Binding, Source, Ways, parameters, repairs_statement
-from ...examiner.repair_sums import resolved
 
 COUNT = "num_replicas_in_sync"  # by which `fit` divides what it gets
 SHARE = "get_per_replica_batch_size"
@@ -14,7 +13,7 @@ DISTRIBUTE = "experimental_distribute_dataset"
 @repairs_statement("fm21", keeps_training=True)
 def share_of_batch(source: Source, statement: ast.stmt) -> Ways:
     """Yields the share in place of a size that is given to `batch`, or that is kept in a name for it."""
-    named = [resolved(source, each) for each in source.of(ast.Name, statement)]
+    named = [source.resolved(each) for each in source.of(ast.Name, statement)]
     for quotient in [*source.of(ast.BinOp, statement), *named]:
         if isinstance(quotient, ast.BinOp) and name_of(quotient.right) == COUNT:
             yield [source.replace(quotient, source.code(quotient.left))]

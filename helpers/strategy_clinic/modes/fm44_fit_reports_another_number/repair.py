@@ -11,7 +11,6 @@ from ...examiner.repair_sums import (
     means_of_all,
     quotient,
     ratios_of_all,
-    resolved,
     run_by_replicas,
 )
 from ...examiner.reported import STEPS
@@ -73,7 +72,7 @@ def weighted(source: Source, update: ast.FunctionDef | ast.Call) -> Ways:
 
 
 def ratios(source: Source, values: Sequence[ast.expr]) -> list[tuple[ast.expr, ast.expr]]:
-    return [found for each in values if (found := quotient(resolved(source, each)))]
+    return [found for each in values if (found := quotient(source.resolved(each)))]
 
 
 def summed_stars(source: Source, within: ast.AST) -> Ways:
@@ -86,7 +85,7 @@ def wrapped(source: Source) -> Ways:
     """Yields functions around those that `compile` is given as metrics, which may be of another file."""
     for call in source.calls("compile"):
         given = [word.value for word in call.keywords if (word.arg or "").endswith("metrics")]
-        nodes = [node for each in given for node in ast.walk(resolved(source, each))]
+        nodes = [node for each in given for node in ast.walk(source.resolved(each))]
         listed = [node for node in nodes if isinstance(node, ast.List | ast.Tuple | ast.Call)]
         parts = [
             part for node in listed for part in getattr(node, "elts", getattr(node, "args", [])[:1])

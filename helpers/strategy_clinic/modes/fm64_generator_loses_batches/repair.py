@@ -13,7 +13,6 @@ DATASET = f"tf.data.Dataset.from_generator(lambda: {{0}}, output_signature={FIRS
 def from_generator(source: Source, statement: ast.stmt) -> Ways:
     for call in source.calls(LOOPS_OF_KERAS, statement):
         data = first_argument(call, "x")
-        if isinstance(data, ast.Name):
-            data = source.assigned(data.id, source.function(call)) or data
-        if isinstance(data, ast.Call):
-            yield [source.replace(data, DATASET.format(source.code(data)))]
+        made = source.resolved(data) if data else None
+        if isinstance(made, ast.Call):
+            yield [source.replace(made, DATASET.format(source.code(made)))]
