@@ -168,6 +168,9 @@ class Recording:
     def _position(self, event: Event) -> int:
         return next(i for i, other in enumerate(self.events) if other is event)
 
+    def first(self, kind: type[Kind]) -> Kind | None:
+        return next(iter(self.of(kind)), None)
+
     def last(self, kind: type[Kind]) -> Kind | None:
         return next(reversed(self.of(kind)), None)
 
@@ -351,8 +354,7 @@ class Recording:
 
         A program may also call a model to look at what it says, with other examples: outside of replicas, or after a step.
         """
-        updates = self.of(GradientsApplied)
-        first = updates[0] if updates else None
+        first = self.first(GradientsApplied)
         calls = self.of(ModelCalled, until=first) or self.of(ModelCalled)
         most = max((call.replicas for call in calls), default=1)
         called = [call.examples * most for call in calls if call.replicas == most]
@@ -399,7 +401,7 @@ class Recording:
         ]
         copies = [made.copies for each in self.trained if (made := self.variable(each))]
         replicas = [each.replicas for each in calls]
-        first = next(iter(self.of(GradientsApplied)), None)
+        first = self.first(GradientsApplied)
         replicas += [len(batch.sizes) for batch in self.of(BatchTaken, until=first)]
         replicas += [write.replicas for write in self.of(VariableWritten, until=first)]
         is_outside = bool(calls) and max(replicas) == 1

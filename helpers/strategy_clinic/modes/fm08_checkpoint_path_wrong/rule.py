@@ -174,7 +174,7 @@ def managers_among(calls: list[ast.Call]) -> list[ast.Call]:
 def sought_at_start(run: Recording) -> dict[Stack, list[Sought]]:
     """Returns by line what looks for checkpoints before the first save: callbacks that go on, and the program itself."""
     found: dict[Stack, list[Sought]] = {}
-    first = next(iter(run.of(Saved)), None)
+    first = run.first(Saved)
     for sought in run.of(CheckpointSought, until=first):
         found.setdefault(sought.location, []).append(sought)
     for looked in run.of(LookedFor, until=first):

@@ -70,9 +70,8 @@ def same_batch_everywhere(recording: Recording) -> Steps:
 
 def same_for_all(recording: Recording) -> tuple[InputShared, int] | None:
     """Returns the first batch that all replicas were given, and how many examples it has."""
-    updates = recording.of(GradientsApplied)
     # What is taken after the first step may be for an evaluation.
-    taken = recording.of(BatchTaken, until=updates[0]) if updates else recording.of(BatchTaken)
+    taken = recording.of(BatchTaken, until=recording.first(GradientsApplied))
     for shared in recording.of(InputShared):
         examples = examples_given(recording, shared)
         is_input = shared.function == "run" or not taken

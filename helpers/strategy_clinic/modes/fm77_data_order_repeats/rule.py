@@ -111,7 +111,7 @@ def goes_on_after(run: Recording, updates: int) -> bool:
         goes_on = updates_of(run, load.variables, after=load)
         if goes_on and any(state.steps == updates for state in states):
             return True
-    first = next(iter(run.of(GradientsApplied)), None)
+    first = run.first(GradientsApplied)
     writes = run.of(VariableWritten, after=first) if first else []
     written = {each.number for each in writes if each.writer is not Owner.OPTIMIZER}
     copied = {number for each in run.of(WeightsCopied) for number in each.target}
