@@ -4,10 +4,16 @@ from dataclasses import replace
 
 import pytest
 from recorded import LINE, OTHER, found, modes, run
+from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
+    ChangedSetting,
     FileMoved,
     Frame,
+    Loaded,
+    LoadedOtherwise,
+    LoadFailed,
     ModelSettings,
     Outcome,
     Saved,
@@ -125,3 +131,53 @@ def test_saves_that_are_not_reported_may_have_other_settings(settings):
 
 def test_a_run_that_raised_tells_no_load():
     assert modes(run(outcome=Outcome.RAISED)) == []
+
+
+# What is loaded once more at the end
+
+
+def otherwise(*settings, now="1.0"):
+    changed = tuple(ChangedSetting(each, now) for each in settings)
+    return LoadedOtherwise(LINE, "/program/m.keras", changed, 3.0, 1.0)
+
+
+def test_a_file_that_nobody_loads_lacks_an_argument(settings):
+    factor, _ = settings("3.0")
+    (finding,) = found(run(otherwise(factor)))
+    assert (finding.mode, finding.line) == ("fm72", 1)
+    assert "the file lacks factor" in str(finding.message)
+    assert "answers 1 instead of 3" in str(finding.message)
+    assert "saved at line 7, is loaded with 1.0 instead of 3.0" in str(finding.proof)
+    assert "return the argument in `get_config`" in finding.fix
+
+
+def test_it_lacks_what_is_no_argument(settings):
+    factor, _ = settings("an array of shape (2,)")
+    matrix, mean = replace(factor, name="matrix"), replace(factor, name="mean")
+    (finding,) = found(run(otherwise(matrix, mean, now=factor.value)))
+    assert "lacks matrix and mean" in str(finding.message)
+    assert "another matrix" in str(finding.proof) and "make it a weight" in finding.fix
+
+
+def test_a_file_for_whose_answers_no_reason_was_found():
+    diagnosis = diagnose(Runs([run(otherwise())]))
+    assert not diagnosis.findings
+    assert "answers 1 instead of 3" in str(diagnosis.notes[0])
+
+
+def test_a_file_that_cannot_be_loaded(settings):
+    (factor, _), error = settings("3.0"), "TypeError: Scaled.__init__() got a word"
+    failed = LoadFailed(LINE, "/program/m.keras", error, factor.constructor)
+    (finding,) = found(run(failed))
+    assert (finding.mode, finding.line) == ("fm72", 2) and "**kwargs" in finding.fix
+    diagnosis = diagnose(Runs([run(replace(failed, constructor=None))]))
+    assert not diagnosis.findings and error in str(diagnosis.notes[0])
+
+
+def test_a_restarted_program_loads_it(settings):
+    factor, _ = settings("3.0")
+    load = Loaded(OTHER, "load", "/program/m.keras", (), (), False, 1)
+    whole = run(otherwise(factor), LoadFailed(LINE, "/program/m.keras", "", None))
+    assert modes(whole, run(load, role=Role.RESTARTED)) == []
+    assert modes(whole, run(load, role=Role.COMPARED)) == [("fm72", 1)]
+    assert modes(whole, run(replace(load, path="/program/o"), role=Role.RESTARTED)) == [("fm72", 1)]

@@ -29,6 +29,7 @@ from strategy_clinic.examiner.rule import modules_of_modes
 from strategy_clinic.observer.events import (
     BatchTaken,
     CallbackState,
+    ChangedSetting,
     CheckpointRestored,
     ClusterDescribed,
     ClusterStrategyRequested,
@@ -46,6 +47,8 @@ from strategy_clinic.observer.events import (
     InputShared,
     KerasDistributionSet,
     LearningRateRestored,
+    Loaded,
+    LoadedOtherwise,
     MeanReduced,
     Metric,
     MetricsReported,
@@ -279,6 +282,9 @@ RECORDINGS = [
     near("fm66", "a variable of no layer", run(MINE, VariableRead(1), updated(trains=(2,)), keras=3)),
     near("fm66", "a variable of a layer that Keras made", run(variable(1), VariableRead(1), updated(trains=(2,)), keras=3)),
     near("fm72", "a model that is not loaded", run(ModelSettings(LINE, "m.keras", False, (FACTOR,)))),
+    near("fm72", "a file that a restarted program loads",
+         run(LoadedOtherwise(LINE, "/m.keras", (ChangedSetting(FACTOR, "1.0"),), 3.0, 1.0)),
+         run(Loaded(OTHER, "load", "/m.keras", (), (), False, 1), role=Role.RESTARTED)),
     near("fm72", "a model that is loaded as it was saved", run(
         ModelSettings(LINE, "m.keras", False, (FACTOR,)), ModelSettings(LINE, "m.keras", True, (FACTOR,), 1))),
     near("fm70", "one model", run(variable(1), updated(), StepsCounted(8, 0, 8, 1, (), 0, None, (), None))),

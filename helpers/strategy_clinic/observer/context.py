@@ -65,6 +65,11 @@ class Settings:
     tell: bool = False  # means over replicas that are computed in a graph are reported, by one more operation
 
     @property
+    def is_changed(self) -> bool:
+        """Tells whether the program computes something else than it would."""
+        return bool(self.reset or self.give[0] or self.begin[0] or self.replicas or self.replace)
+
+    @property
     def dies(self) -> bool:
         return bool(self.die or self.die_at_step or self.die_in_save)
 

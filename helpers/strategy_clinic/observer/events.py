@@ -192,6 +192,12 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class ChangedSetting:
+    setting: Setting  # of a saved model
+    now: str  # its value in the loaded one
+
+
+@dataclass(frozen=True)
 class DeviceBytes:
     """The bytes of the variables that one device has."""
 
@@ -830,6 +836,28 @@ class ModelSettings(LocatedEvent):
     settings: tuple[Setting, ...]
     before: int = 0  # how many such models this process had saved, of which the first are reported
     compiled: tuple[Setting, ...] = ()  # of losses and metrics of the program's classes
+
+
+@dataclass(frozen=True)
+class LoadedOtherwise(LocatedEvent):
+    """At the end: what is loaded of the file that was saved here has the weights of the model and answers otherwise.
+
+    With these settings of the saved model it answers as this does; there are none where that is not known.
+    """
+
+    path: str
+    settings: tuple[ChangedSetting, ...]
+    saved: float  # the entries of the answers that differ most
+    loaded: float
+
+
+@dataclass(frozen=True)
+class LoadFailed(LocatedEvent):
+    """At the end: the file of a model that was saved here cannot be loaded with the program's classes and functions."""
+
+    path: str
+    error: str
+    constructor: Frame | None  # of the class that the error names
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,11 @@ class ModelsSettings:
         return tuple(found[:MOST_SETTINGS])
 
     def constructor_of(self, kind: type) -> Frame | None:
-        code = getattr(vars(defining_class(kind, "__init__"))["__init__"], "__code__", None)
+        return self.frame_of(kind, "__init__")
+
+    def frame_of(self, kind: type, method: str) -> Frame | None:
+        """Returns the first line of a method, if a class of the program defines it."""
+        code = getattr(vars(defining_class(kind, method))[method], "__code__", None)
         if code is None or not self.context.provenance.is_own(code.co_filename):
             return None
         return Frame(code.co_filename, code.co_firstlineno, code.co_name)

@@ -33,6 +33,7 @@ from .graph_loops import GraphLoops
 from .keras_models import KerasModels
 from .kills import Kills
 from .lineage import Lineage
+from .loaded_again import FilesLoadedAgain
 from .model_settings import ModelsSettings
 from .optimizers import Optimizers
 from .options import Options
@@ -88,6 +89,7 @@ class Observer:
         self.processes = Processes(self.context, self.exception_raised, self.end)
         self.frozen_values = FrozenValues(self.context)
         self.model_settings = ModelsSettings(self.context)
+        self.loaded_again = FilesLoadedAgain(self.context, self.model_settings)
         self.unused_loads = UnusedLoads(self.context, self.variables, self.frozen_values)
         self.replacements = Replacements(self.context, self.variables)
         self.loops = GraphLoops(self.context)
@@ -174,6 +176,7 @@ class Observer:
         self.copies.watch_keras(package, keras)
         self.unused_loads.watch_keras(package, keras)
         self.model_settings.watch_keras(package, keras)
+        self.loaded_again.watch_keras(package, keras)
         self.checkpoints.watch_keras(package, keras)
         self.optimizers.watch_keras(keras)
         self.unfrozen.watch_keras(keras)
@@ -223,6 +226,11 @@ class Observer:
             optimizers=look(self.optimizers.states) or (),
             drawn=look(self.restarts.drawn) or () if self.restarts else (),
         )
+        is_over = (
+            self.restarts and not self.context.settings.leader
+        )  # this process does nothing more
+        if outcome is Outcome.FINISHED and is_over:
+            look(self.loaded_again.report)
         self.context.emit(ended)
 
     def end_of_child(self) -> None:

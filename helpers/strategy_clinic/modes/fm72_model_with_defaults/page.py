@@ -5,6 +5,7 @@
 # |---|---|---|
 # | no message: `after loading: 2.0`, in place of 6.0 | `load_model` of a custom `Model` without `get_config` | 3 |
 # | no message: another prediction or another training | `load_model` of a custom layer or loss whose `get_config` lacks an argument | 2, 3 |
+# | no message: another prediction | an attribute that is set after the constructor has run, or that `build` draws at random | 2, 3 |
 # | `TypeError: … could not be deserialized properly. …` | `load_model` of a custom `Model` whose constructor takes no `**kwargs` | 3 |
 # | `ValueError: … expected 2 variables, but received 0 variables during loading. …` | the same, if the argument decides a shape: see FM06 | 3 |
 #
@@ -69,6 +70,9 @@ session = clinic.open("fm72", strategy, devices, save_format, keras)
 # A constructor without `**kwargs` takes no `name` or `dtype`. Then return the arguments alone: `{"factor": self.factor}`. An array
 # needs `.tolist()`. An argument that is a layer needs `tf.keras.utils.serialize_keras_object(self.inner)` in `get_config`, and a
 # `from_config` that calls `tf.keras.utils.deserialize_keras_object`. Without it the loaded model holds a dictionary, and raises.
+#
+# An attribute that is no argument of the constructor, such as a mean of the data or an array that `build` draws, is in no file. Make it a
+# weight: `self.mean = self.add_weight(shape=(4,), trainable=False)` in `build`, and `self.mean.assign(mean)` once the layer is built.
 #
 # A file that was saved before has the weights and not the arguments. Make the model in your code with the right arguments, call it
 # once, and `load_weights("model.keras")`.

@@ -2,15 +2,32 @@
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 
-from ...examiner.blame import functions_named, innermost, returns_in
+from ...examiner.blame import functions_named, innermost, nodes_of_file, returns_in
+from ...examiner.findings import Finding, Location, Note, Text
 from ...examiner.recording import Recording
-from ...examiner.rule import Steps, line_of, observed, rule
-from ...observer.events import Frame, ModelSettings, Setting
+from ...examiner.rule import Runs, Steps, line_of, observed, rule, rule_of_runs
+from ...observer.events import (
+    Frame,
+    Loaded,
+    LoadedOtherwise,
+    LoadFailed,
+    ModelSettings,
+    Setting,
+)
 from ...observer.model_settings import MOST_MODELS
 
 DESCRIBES = "get_config"
 WRITE = 'return the argument in `get_config` of the class, too: `{{**super().get_config(), "{0}": self.{0}}}`'
+KEEP = (
+    "make it a weight, which the file has: `self.add_weight(shape=…, trainable=False)` in `build`, and `assign`; or let the "
+    "constructor take it as an argument, and return it in `get_config`"
+)
+TAKE = (
+    "let the constructor take `**kwargs` and pass them on, `super().__init__(**kwargs)`, and return its own arguments in "
+    "`get_config`"
+)
 
 
 @rule("fm72", explains_divergence=False)
@@ -30,6 +47,78 @@ def loaded_with_defaults(recording: Recording) -> Steps:
                 " makes a model with this setting, and it stays so to the end",
                 fix=WRITE.format(one.name),
             )
+
+
+@rule_of_runs("fm72", explains_divergence=False)
+def loaded_otherwise(runs: Runs) -> Steps:
+    """Checks what the file of a model makes, if no restarted program loads it: that may set again what the file lacks."""
+    loads = {
+        each.absolute(load.path)
+        for each in runs.recordings
+        if each not in runs.whole
+        for load in each.of(Loaded)
+    }
+    for run in runs.whole:
+        yield from (
+            told_otherwise(run, each) for each in run.of(LoadedOtherwise) if each.path not in loads
+        )
+        yield from (told_failed(run, each) for each in run.of(LoadFailed) if each.path not in loads)
+
+
+def told_otherwise(run: Recording, load: LoadedOtherwise) -> Finding | Note:
+    answers = f"the same weights, and answers {load.loaded:.4g} instead of {load.saved:.4g} for the same input"
+    saved_at = f"{name_of(load)}, saved at ", Location(load.location)
+    if not load.settings:
+        return Note(Text(*saved_at, f", is loaded with {answers}; why was not found"))
+    first, *_ = load.settings
+    constructor, name = first.setting.constructor, first.setting.name
+    is_other = first.now != first.setting.value
+    now = f"{first.now} instead of {first.setting.value}" if is_other else f"another {name}"
+    return observed(
+        "fm72",
+        run,
+        (line_to_change(constructor), *load.location),
+        f"the file lacks {in_words(load)}: what is loaded from it has {answers}",
+        *saved_at,
+        f", is loaded with {now}; with what was saved, it answers as the saved model",
+        fix=WRITE.format(name) if name in arguments_of(constructor) else KEEP,
+    )
+
+
+def in_words(load: LoadedOtherwise) -> str:
+    *others, last = [each.setting.name for each in load.settings]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def told_failed(run: Recording, failed: LoadFailed) -> Finding | Note:
+    words = f"cannot be loaded with the program's own classes: {failed.error}"
+    saved_at = f"{name_of(failed)}, saved at ", Location(failed.location)
+    if failed.constructor is None:
+        return Note(Text(*saved_at, f", {words}"))
+    return observed(
+        "fm72",
+        run,
+        (failed.constructor, *failed.location),
+        f"{name_of(failed)} {words}",
+        "`load_model` of what is saved at ",
+        *saved_at[1:],
+        " raises this",
+        fix=TAKE,
+    )
+
+
+def name_of(event: LoadedOtherwise | LoadFailed) -> str:
+    return Path(event.path).name
+
+
+def arguments_of(constructor: Frame) -> set[str]:
+    functions = nodes_of_file(constructor.path, ast.FunctionDef)
+    return {
+        argument.arg
+        for each in functions
+        if constructor.line in (each.lineno, *(one.lineno for one in each.decorator_list))
+        for argument in (*each.args.args, *each.args.kwonlyargs)
+    }
 
 
 def changed_settings(save: ModelSettings, load: ModelSettings) -> Iterator[tuple[Setting, Setting]]:
