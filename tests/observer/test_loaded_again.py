@@ -85,6 +85,8 @@ KEPT = (
     "saved(keras.layers.Dropout(0.5))",
     "layer = Same(); model = saved(layer); layer.factor.assign(3.0); model.save('model.keras')",
     "saved(Drawn())",
+    "saved(keras.layers.Lambda(lambda inputs: 2 * inputs))",
+    "inputs = keras.Input((3,)); keras.Model(inputs, inputs + inputs).save('model.keras')",
     "layer = Same(); layer.offset = 1.0; saved(layer); loaded = load(); loaded.layers[-2].offset = 1.0",
     "layer = Same(); layer.offset = 1.0; saved(layer).fit(x, y, verbose=0)",
     "layer = Same(); layer.offset = 1.0; saved(layer).load_weights('model.keras')",
