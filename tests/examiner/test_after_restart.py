@@ -27,6 +27,7 @@ from strategy_clinic.examiner.restarts import failure
 from strategy_clinic.observer.events import (
     ExamplesTaken,
     ExceptionRaised,
+    Frame,
     Held,
     Outcome,
     ProgramState,
@@ -366,6 +367,67 @@ def test_an_array_is_lost_if_it_is_carried_on(tmp_path, name, is_lost):
     again = restarted(*held(0, 0, 0, 4)[2:], whole=whole)
     again = replace(again, events=(*whole.events[:1], *again.events))
     assert len(lost_values(again, whole)) == is_lost
+
+
+PASSES = """\
+def train(epochs):
+    count = 0
+    for epoch in range(epochs):
+        total = 0.0
+        for batch in data:
+            part = batch[0]
+            part = convert(part)
+            loss = step(part, mean)
+            total += loss
+            mean = next_mean(loss)
+            count += 1
+            if epoch > 2 and loss < best:
+                best = loss
+for fold in folds:
+    train(9)
+"""
+
+
+@pytest.mark.parametrize("name", ["count", "total", "part", "mean", "best"])
+@pytest.mark.parametrize("steps, made", [(8, "part total"), (12, "part total count")])
+def test_what_each_pass_gives_its_first_value_is_not_lost(tmp_path, name, steps, made):
+    """A restart that makes more steps than the whole run begins a pass of the outer loop anew."""
+    path = tmp_path / "train.py"
+    path.write_text(PASSES)
+    step = updated((Frame(str(path), 8, "train"), *stack(path, 15)))
+
+    def seen(updates, value, before_step):
+        return ProgramState(updates, (Held(str(path), "train", name, value),), before_step)
+
+    end = ended({}, optimizers=(optimizer(steps=8),))
+    saves = seen(2, "2.0", False), seen(4, "4.0", False)
+    whole = run(step, seen(0, "0.0", True), saves[0], seen(2, "2.0", True), saves[1], end)
+    again = restarted(step, seen(2, "0.0", True), seen(4, "0.0", False), whole=whole)
+    end = replace(end, optimizers=(optimizer(steps=steps),))
+    again = replace(again, events=(*again.events, end))
+    assert bool(lost_values(again, whole)) is (name not in made.split())
+
+
+@pytest.mark.parametrize(
+    "first, is_lost",
+    [("(2, 3) 1 0.5; (3,) 1 1", False), ("(2, 3) 7 0.5; (3,) 7 1", True)],
+    ids=["one model under two names", "two models"],
+)
+def test_a_model_that_a_restart_has_under_another_name_is_not_lost(tmp_path, first, is_lost):
+    path = tmp_path / "train.py"
+    path.write_text("model = make()\nresumed = Resumable(model)\n")
+    made, later = "(2, 3) 1 0.5; (3,) 1 1", "(2, 3) 3 0.5; (3,) 3 1"
+
+    def seen(updates, model, resumed, before_step):
+        values = [("", "model", model), ("Resumable", "model", resumed)]
+        held = [Held(str(path), holder, name, value) for holder, name, value in values]
+        return ProgramState(updates, tuple(held), before_step)
+
+    whole = run(
+        seen(0, made, first, True), seen(2, later, later, False), seen(2, later, later, True)
+    )
+    found = lost_values(restarted(seen(2, made, later, True)), whole)
+    assert bool(found) is is_lost
 
 
 @pytest.mark.parametrize(

@@ -312,6 +312,16 @@ def test_of_several_optimizers_the_steps_of_each_are_told():
     assert "its optimizers end at steps 8 and 12, and at step 8 in the run" in note
 
 
+def test_a_part_of_the_training_that_had_ended_is_not_made_again():
+    """Such as a fold: a restart makes the steps of the others."""
+    again = restarted()
+    second = replace(RATES, variables=(9,))
+    end = replace(again.whole.events[-1], optimizers=(RATES, second))
+    whole = replace(again.whole, events=(*again.whole.events[:-1], end))
+    note = found(replace(again, whole=whole))[1][0]
+    assert note.startswith("started again, it makes the steps of 1 of 2 optimizers of the run")
+
+
 def test_steps_that_are_all_made_once_more_are_told():
     killed = run(START, WEIGHT, updated(), replace(SAVE, optimizers=(state(steps=4),)))
     told = "it has loaded what was saved at step 4, and makes all steps of a whole run after that"

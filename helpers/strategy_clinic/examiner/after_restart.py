@@ -28,7 +28,18 @@ from ..observer.events import (
     StepEnded,
     VariableMade,
 )
-from .blame import Assignment, called_name, name_of, nodes_of_file, nodes_under, parts_of_targets
+from .blame import (
+    Assignment,
+    called_name,
+    function_at,
+    height,
+    loops_around,
+    name_of,
+    nodes_of_file,
+    nodes_under,
+    parts_of_targets,
+    spans,
+)
 from .history import steps_at_end
 from .printed import is_comparable
 from .recording import Recording
@@ -246,7 +257,8 @@ def lost_values(run: Recording, whole: Recording, read: Collection[Key] = ()) ->
         return []
     _, later, usual = first_common(states_of(run), states_of(whole))
     first, changed = starts_of(whole)[0][1], changed_values(whole)
-    differ, known = differing(state, rights), every_state(whole)
+    known = every_state(whole)
+    differ = without_other_names(differing(state, rights), state, known)
     lost = [
         Lost(key, updates, state[key], rights[key], are_alike(state[key], first.get(key, "")))
         for key in differ
@@ -255,6 +267,7 @@ def lost_values(run: Recording, whole: Recording, read: Collection[Key] = ()) ->
         and is_own(key, state[key])  # the last two, since they read source code
         and is_carried_on(run, key, state[key], known)
         and stays(key, state[key], later.get(key, ""))
+        and not is_of_pass(run, whole, key)
     ]
     models = [key for key in changed & rights.keys() & state.keys() if OF_MODEL in state[key]]
     apart = {*differ}.intersection(models)
@@ -270,8 +283,24 @@ def differing(state: State, rights: State) -> list[Key]:
     ]
 
 
-def models_agree(state: State, rights: State) -> bool:
-    return not any(OF_MODEL in state[key] for key in differing(state, rights))
+def without_other_names(differ: list[Key], state: State, known: States) -> list[Key]:
+    """Leaves out names of a model that the whole run has under another name, too, which a restart has filled.
+
+    A script may make a model, and an object of it load another one where there is a file.
+    """
+
+    def history(key: Key) -> list[str]:
+        return [each.get(key, "") for _, each in known]
+
+    filled = [history(key) for key in state if OF_MODEL in state[key] and key not in differ]
+    return [key for key in differ if OF_MODEL not in state[key] or history(key) not in filled]
+
+
+def models_agree(run: Recording, whole: Recording) -> bool:
+    """Tells whether a restart has the models of the whole run at the first save that both have made."""
+    _, state, rights = first_common(states_of(run), states_of(whole))
+    differ = without_other_names(differing(state, rights), state, every_state(whole))
+    return not any(OF_MODEL in state[key] for key in differ)
 
 
 def is_steady(run: Recording, whole: Recording) -> bool:
@@ -310,6 +339,50 @@ def stays(held: Key, value: str, later: str) -> bool:
     return (
         not is_number or follows_from_itself(held) or is_compared(held) or are_alike(value, later)
     )
+
+
+def is_of_pass(run: Recording, whole: Recording, held: Key) -> bool:
+    """Tells whether each pass of a loop around the steps gives a name its first value: a batch, or the sum of an epoch.
+
+    A restart that makes other steps than the whole run begins a pass, and so does a function that is called for each.
+    """
+    name = plain(held)[2]
+    given = [
+        each
+        for each in assignments_of(held)
+        if not isinstance(each, ast.AugAssign) and name not in map(name_of, nodes_under(each.value))
+    ]
+    begins_pass = steps_at_end(run) != steps_at_end(whole)
+    stacks = [each.location for each in run.of(GradientsApplied)]
+    places = [(frame, stack[i:]) for stack in stacks for i, frame in enumerate(stack, 1)]
+    return not is_compared(held) and any(
+        is_first_in_loop(name, each, frame)
+        or begins_pass
+        and is_called_for_pass(each, frame, callers)
+        for each in given
+        for frame, callers in places
+        if frame.path == held[0]
+    )
+
+
+def is_first_in_loop(name: str, given: Assignment, step: Frame) -> bool:
+    """Tells whether the smallest loop around a step and what gives a name its value reads the name only after that."""
+    around = [each for each in loops_around(step) if spans(each, given.lineno)]
+    loop = min(around, key=height, default=None)
+    reads = [
+        node.lineno
+        for node in nodes_under(loop)
+        if isinstance(node, ast.Name | ast.Attribute) and name_of(node) == name
+        if isinstance(node.ctx, ast.Load)
+    ]
+    return loop is not None and min(reads, default=given.lineno) >= given.lineno
+
+
+def is_called_for_pass(given: Assignment, step: Frame, callers: Stack) -> bool:
+    """Tells whether a loop calls the function in which a name gets its value before the steps."""
+    function = function_at(step)
+    is_local = function is not None and spans(function, given.lineno) and given.lineno < step.line
+    return is_local and any(map(loops_around, callers))
 
 
 def follows_from_itself(held: Key) -> bool:
@@ -367,8 +440,7 @@ def has_consequence(
     keys = [each.held for each in lost if each.is_reset]
     if len(keys) < len(lost):
         return True
-    _, later, usual = first_common(states_of(run), states_of(whole))
-    if is_steady(run, whole) and not models_agree(later, usual):
+    if is_steady(run, whole) and not models_agree(run, whole):
         return True
     return prints_otherwise(run, whole, keys, others)
 

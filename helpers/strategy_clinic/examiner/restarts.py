@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -392,7 +393,7 @@ def other_rate(run: Recording, whole: Recording, others: Sequence[Recording]) ->
     known = [each[key] for each in saved if key in each]
     if not known or any(each != rates[key] for each in known):
         return None
-    differ, agree = tuple(differing(state, rights)), models_agree(state, rights)
+    differ, agree = tuple(differing(state, rights)), models_agree(run, whole)
     return OtherRate(key[1], min(mine[key]), min(rates[key]), differ, agree)
 
 
@@ -722,7 +723,12 @@ def in_place(event: OrderDrawn | PartUsed) -> str | Location:
 
 def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
     mine, theirs = steps_at_end(run), steps_at_end(whole)
-    if mine and theirs and mine != theirs:
+    if mine and Counter(mine) < Counter(theirs):
+        yield Note(
+            f"started again, it makes the steps of {len(mine)} of {len(theirs)} optimizers of the run that was never stopped, "
+            "so weights were not compared"
+        )
+    elif mine and theirs and mine != theirs:
         yield Note(
             Text(
                 f"{OTHER_END} {at_steps(mine)}, and {at_steps(theirs)} in the run that was never stopped",

@@ -462,12 +462,14 @@ class Checkpoints:
 
     def weights_load_begins(self, call: Call) -> None:
         """Keeps the present values where the call allows that a part of them is kept."""
-        if is_partial(call):
+        if is_partial(call) and call.owner.built:
             records = self.fillable(self.variables.numbers_of(call.owner.variables))
             call.state = {record.number: sample_of(record) for record in records}
 
     def weights_loaded(self, _: Any, call: Call) -> None:
-        numbers, path = self.variables.numbers_of(call.owner.variables), str(call["filepath"])
+        # A model of Keras 2 that is not built gets its values when it makes its variables.
+        variables = call.owner.variables if call.owner.built else ()
+        numbers, path = self.variables.numbers_of(variables), str(call["filepath"])
         self.loaded("load_weights", path, numbers)
         stored = self.model_files.get(path)
         if stored:

@@ -114,7 +114,7 @@ class KerasModels:
             return
         inputs = tf.nest.flatten(call.args[1] if len(call.args) > 1 else call.kwargs)
         shape = getattr(inputs[0], "shape", None) if inputs else None
-        size = shape[0] if shape else None
+        size = shape[0] if shape and len(shape) else None  # a number has no dimension
         replicas = max(1, replicas_now())
         serial = self.context.serial(call.owner)
         if size is not None and self.context.is_first("called", serial, size, replicas):
