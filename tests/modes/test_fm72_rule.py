@@ -138,7 +138,7 @@ def test_a_run_that_raised_tells_no_load():
 
 def otherwise(*settings, now="1.0"):
     changed = tuple(ChangedSetting(each, now) for each in settings)
-    return LoadedOtherwise(LINE, "/program/m.keras", changed, 3.0, 1.0)
+    return LoadedOtherwise(LINE, "/program/m.keras", changed, True, 3.0, 1.0)
 
 
 def test_a_file_that_nobody_loads_lacks_an_argument(settings):
@@ -157,6 +157,15 @@ def test_it_lacks_what_is_no_argument(settings):
     (finding,) = found(run(otherwise(matrix, mean, now=factor.value)))
     assert "lacks matrix and mean" in str(finding.message)
     assert "another matrix" in str(finding.proof) and "make it a weight" in finding.fix
+
+
+def test_settings_that_nobody_has_tried_are_no_proof(settings):
+    factor, _ = settings("3.0")
+    proofs = [
+        str(found(run(replace(otherwise(factor), are_reason=is_reason)))[0].proof)
+        for is_reason in (True, False)
+    ]
+    assert ["answers as the saved model" in each for each in proofs] == [True, False]
 
 
 def test_a_file_for_whose_answers_no_reason_was_found():

@@ -283,7 +283,7 @@ RECORDINGS = [
     near("fm66", "a variable of a layer that Keras made", run(variable(1), VariableRead(1), updated(trains=(2,)), keras=3)),
     near("fm72", "a model that is not loaded", run(ModelSettings(LINE, "m.keras", False, (FACTOR,)))),
     near("fm72", "a file that a restarted program loads",
-         run(LoadedOtherwise(LINE, "/m.keras", (ChangedSetting(FACTOR, "1.0"),), 3.0, 1.0)),
+         run(LoadedOtherwise(LINE, "/m.keras", (ChangedSetting(FACTOR, "1.0"),), True, 3.0, 1.0)),
          run(Loaded(OTHER, "load", "/m.keras", (), (), False, 1), role=Role.RESTARTED)),
     near("fm72", "a model that is loaded as it was saved", run(
         ModelSettings(LINE, "m.keras", False, (FACTOR,)), ModelSettings(LINE, "m.keras", True, (FACTOR,), 1))),

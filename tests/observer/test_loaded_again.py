@@ -42,6 +42,18 @@ class Same(Scaled):
         self.matrix = np.ones((shape[-1], self.units), "float32")
 
 
+class Twice(keras.layers.Layer):
+    def __init__(self, activation=None, **kwargs):
+        super().__init__(**kwargs)
+        self.one = keras.layers.Dense(3, activation=activation)
+
+    def call(self, inputs):
+        return 2.0 * self.one(inputs)
+
+    def get_config(self):
+        return super().get_config()
+
+
 class Drawn(Same):
     def call(self, inputs):
         return tf.random.normal(tf.shape(inputs))
@@ -112,7 +124,7 @@ def reported(run):  # noqa: F811
 def test_what_a_loaded_model_lacks(reported, line):
     (told,) = reported(line)
     assert [each.setting.name for each in told.settings] == LOST[line]
-    assert told.saved != told.loaded and told.path.endswith("/model.keras")
+    assert told.are_reason and told.saved != told.loaded and told.path.endswith("/model.keras")
     assert {each.setting.constructor.function for each in told.settings} == {"__init__"}
 
 
@@ -125,6 +137,12 @@ def test_what_a_loaded_model_has_or_nobody_knows(reported, line):
 def test_keras_2(reported, line, lost):
     found = [each.setting.name for told in reported(line, 1) for each in told.settings]
     assert found == lost
+
+
+def test_the_settings_of_layers_that_a_layer_makes(reported):
+    (told,) = reported("saved(Twice(activation='tanh'))")
+    assert [(each.setting.name, each.now) for each in told.settings] == [("activation", "linear")]
+    assert not told.are_reason
 
 
 def test_a_run_with_a_change_loads_nothing(reported):

@@ -1916,3 +1916,41 @@ def test_models_of_keras_alone_have_no_settings_to_lose(run):
     tf.keras.models.load_model("model.keras")
     """
     assert run(text).of(events.ModelSettings) == []
+
+
+@pytest.mark.slow
+def test_a_model_that_is_called_with_a_number(run):
+    text = """
+    import tensorflow as tf
+
+    class Scale(tf.keras.Model):
+        def call(self, inputs):
+            return 2.0 * inputs
+
+    Scale()(tf.constant(3.0))
+    """
+    watched = run(text)
+    assert not watched.of(events.ObserverFailed) and watched.of(events.ModelAnswered)
+
+
+@pytest.mark.slow
+def test_a_model_of_keras_2_that_is_loaded_before_it_is_built(run):
+    text = """
+    import os
+
+    os.environ["TF_USE_LEGACY_KERAS"] = "1"
+    import tensorflow as tf
+
+    def make():
+        return tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
+    saved, loaded = make(), make()
+    saved(tf.ones((1, 2)))
+    saved.save_weights("ck")
+    loaded.load_weights("ck")
+    loaded(tf.ones((1, 2)))
+    """
+    watched = run(text)
+    loads = {load.function: load.variables for load in watched.of(events.Loaded)}
+    assert not watched.of(events.ObserverFailed), watched.error
+    assert loads["load_weights"] == ()

@@ -842,11 +842,12 @@ class ModelSettings(LocatedEvent):
 class LoadedOtherwise(LocatedEvent):
     """At the end: what is loaded of the file that was saved here has the weights of the model and answers otherwise.
 
-    With these settings of the saved model it answers as this does; there are none where that is not known.
+    Settings of layers differ; there may be none where nobody knows the reason.
     """
 
     path: str
     settings: tuple[ChangedSetting, ...]
+    are_reason: bool  # with these settings of the saved model it answers as this does
     saved: float  # the entries of the answers that differ most
     loaded: float
 

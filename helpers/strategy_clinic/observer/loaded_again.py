@@ -15,7 +15,7 @@ from typing import Any
 
 from ..base import tf_internals
 from .context import Context
-from .events import ChangedSetting, LoadedOtherwise, LoadFailed, Setting, Stack
+from .events import ChangedSetting, Frame, LoadedOtherwise, LoadFailed, Setting, Stack
 from .identity_map import IdentityMap
 from .model_settings import LONGEST_VALUE, OF_ALL_LAYERS, PLAIN, ModelsSettings
 from .patching import Call, is_of_keras
@@ -103,9 +103,10 @@ class FilesLoadedAgain:
         if not agree(expected, answer_of(model, call)) or agree(expected, answer):
             return
         needed = needed_attributes(changed_attributes(model, loaded), expected, loaded, call)
-        settings = tuple(filter(None, map(self.changed_setting, needed)))
-        apart = most_apart(expected, answer)
-        self.context.emit(LoadedOtherwise(file.location, path, settings, *apart))
+        settings = [*filter(None, map(self.changed_setting, needed))]
+        told = tuple(settings or self.changed_settings(model, loaded))
+        apart, is_reason = most_apart(expected, answer), bool(settings)
+        self.context.emit(LoadedOtherwise(file.location, path, told, is_reason, *apart))
 
     def loaded(self, path: str, file: SavedFile) -> Any:
         """Returns the model that the program has made of a file, or else one that is made of it now."""
@@ -135,6 +136,14 @@ class FilesLoadedAgain:
                 found = {**own, **found}
         return found
 
+    def changed_settings(self, saved: Any, loaded: Any) -> list[ChangedSetting]:
+        """Returns what has become of the settings of layers that classes of the program make."""
+        one, other = map(self.settings.settings_of_layers, (saved, loaded))
+        if [*map(place_of, one)] != [*map(place_of, other)]:
+            return []
+        pairs = [(a, b.value) for a, b in zip(one, other) if a.value != b.value]
+        return [ChangedSetting(*pair) for pair in pairs[:MOST_TRIED]]
+
     def changed_setting(self, changed: Changed) -> ChangedSetting | None:
         kind = type(changed.saved)
         names = "__init__", "call"
@@ -152,6 +161,10 @@ def keep(last: dict[str, Any], path: str, value: Any) -> None:
     last[path] = value
     for earlier in [*last][:-MOST_FILES]:
         del last[earlier]
+
+
+def place_of(setting: Setting) -> tuple[str, str, Frame]:
+    return setting.layer, setting.name, setting.constructor
 
 
 def absolute(path: Any) -> str:

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from ...examiner.blame import functions_named, innermost, nodes_of_file, returns_in
 from ...examiner.findings import Finding, Location, Note, Text
@@ -28,6 +29,8 @@ TAKE = (
     "let the constructor take `**kwargs` and pass them on, `super().__init__(**kwargs)`, and return its own arguments in "
     "`get_config`"
 )
+CANNOT = "cannot be loaded with the program's own classes: {}"
+Kind = TypeVar("Kind", LoadedOtherwise, LoadFailed)
 
 
 @rule("fm72", explains_divergence=False)
@@ -36,13 +39,11 @@ def loaded_with_defaults(recording: Recording) -> Steps:
         save = last_save(recording, load) if load.loaded else None
         changed = [*changed_settings(save, load)] if save else []
         for one, other in changed[:1]:
-            kind = innermost(one.constructor, ast.ClassDef)
-            of_class = "" if one.layer == getattr(kind, "name", "") else f" of {one.layer}"
             yield observed(
                 "fm72",
                 recording,
                 (line_to_change(one.constructor), *load.location),
-                f"the file does not describe {one.name}{of_class}: the model is loaded with {other.value} instead of {one.value}",
+                f"the file does not describe {named(one)}: the model is loaded with {other.value} instead of {one.value}",
                 line_of(load.location, "a load"),
                 " makes a model with this setting, and it stays so to the end",
                 fix=WRITE.format(one.name),
@@ -52,63 +53,82 @@ def loaded_with_defaults(recording: Recording) -> Steps:
 @rule_of_runs("fm72", explains_divergence=False)
 def loaded_otherwise(runs: Runs) -> Steps:
     """Checks what the file of a model makes, if no restarted program loads it: that may set again what the file lacks."""
-    loads = {
-        each.absolute(load.path)
-        for each in runs.recordings
-        if each not in runs.whole
-        for load in each.of(Loaded)
-    }
-    for run in runs.whole:
-        yield from (
-            told_otherwise(run, each) for each in run.of(LoadedOtherwise) if each.path not in loads
-        )
-        yield from (told_failed(run, each) for each in run.of(LoadFailed) if each.path not in loads)
+    for run, load in loaded_at_end(runs, LoadedOtherwise):
+        if load.settings:
+            yield told_otherwise(run, load)
+    for run, failed in loaded_at_end(runs, LoadFailed):
+        if failed.constructor:
+            yield told_failed(run, failed, failed.constructor)
 
 
-def told_otherwise(run: Recording, load: LoadedOtherwise) -> Finding | Note:
-    answers = f"the same weights, and answers {load.loaded:.4g} instead of {load.saved:.4g} for the same input"
-    saved_at = f"{name_of(load)}, saved at ", Location(load.location)
-    if not load.settings:
-        return Note(Text(*saved_at, f", is loaded with {answers}; why was not found"))
+@rule_of_runs("fm72", explains_divergence=False, last=True)
+def without_reason(runs: Runs) -> Steps:
+    """Tells of files that are loaded otherwise, or not at all, where no finding may be the reason."""
+    for _, load in loaded_at_end(runs, LoadedOtherwise):
+        if not load.settings:
+            yield Note(Text(*saved_at(load), f" is loaded with {answers(load)}; why was not found"))
+    for _, failed in loaded_at_end(runs, LoadFailed):
+        if not failed.constructor:
+            yield Note(Text(*saved_at(failed), f" {CANNOT.format(failed.error)}"))
+
+
+def loaded_at_end(runs: Runs, kind: type[Kind]) -> Iterator[tuple[Recording, Kind]]:
+    """Yields what was loaded when a program had ended, but for files that a restarted program loads."""
+    again = [each for each in runs.recordings if each not in runs.whole]
+    known = {each.absolute(load.path) for each in again for load in each.of(Loaded)}
+    yield from (
+        (run, each) for run in runs.whole for each in run.of(kind) if each.path not in known
+    )
+
+
+def told_otherwise(run: Recording, load: LoadedOtherwise) -> Finding:
     first, *_ = load.settings
     constructor, name = first.setting.constructor, first.setting.name
     is_other = first.now != first.setting.value
     now = f"{first.now} instead of {first.setting.value}" if is_other else f"another {name}"
+    proof = "; with what was saved, it answers as the saved model" if load.are_reason else ""
     return observed(
         "fm72",
         run,
         (line_to_change(constructor), *load.location),
-        f"the file lacks {in_words(load)}: what is loaded from it has {answers}",
-        *saved_at,
-        f", is loaded with {now}; with what was saved, it answers as the saved model",
+        f"the file lacks {in_words(load)}: what is loaded from it has {answers(load)}",
+        *saved_at(load),
+        f" is loaded with {now}{proof}",
         fix=WRITE.format(name) if name in arguments_of(constructor) else KEEP,
     )
 
 
+def answers(load: LoadedOtherwise) -> str:
+    values = f"{load.loaded:.4g} instead of {load.saved:.4g}"
+    return f"the same weights, and answers {values} for the same input"
+
+
+def saved_at(event: LoadedOtherwise | LoadFailed) -> tuple[str | Location, ...]:
+    return f"{Path(event.path).name}, saved at ", Location(event.location), ","
+
+
+def named(setting: Setting) -> str:
+    """Returns the name of a setting, with the class of its layer if another class makes this."""
+    kind = innermost(setting.constructor, ast.ClassDef)
+    is_own = setting.layer == getattr(kind, "name", "")
+    return setting.name if is_own else f"{setting.name} of {setting.layer}"
+
+
 def in_words(load: LoadedOtherwise) -> str:
-    *others, last = [each.setting.name for each in load.settings]
+    *others, last = [named(each.setting) for each in load.settings]
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def told_failed(run: Recording, failed: LoadFailed) -> Finding | Note:
-    words = f"cannot be loaded with the program's own classes: {failed.error}"
-    saved_at = f"{name_of(failed)}, saved at ", Location(failed.location)
-    if failed.constructor is None:
-        return Note(Text(*saved_at, f", {words}"))
+def told_failed(run: Recording, failed: LoadFailed, constructor: Frame) -> Finding:
     return observed(
         "fm72",
         run,
-        (failed.constructor, *failed.location),
-        f"{name_of(failed)} {words}",
-        "`load_model` of what is saved at ",
-        *saved_at[1:],
-        " raises this",
+        (constructor, *failed.location),
+        f"{Path(failed.path).name} {CANNOT.format(failed.error)}",
+        *saved_at(failed),
+        " was loaded once more at the end",
         fix=TAKE,
     )
-
-
-def name_of(event: LoadedOtherwise | LoadFailed) -> str:
-    return Path(event.path).name
 
 
 def arguments_of(constructor: Frame) -> set[str]:
