@@ -675,6 +675,79 @@ while int(epoch.numpy()) < 6:
 """
 COUNTS_BESIDE = COUNTS_ALONE.replace("epoch=epoch)  # wrong", "epoch=epoch, model=model)")
 
+RESUMES_A_MODEL = f"""{FITS}
+import pickle
+
+
+class Epochs(tf.keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        pickle.dump(epoch, open("epoch.pkl", "wb"))
+
+
+class Clock(tf.keras.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.ticks = 0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.ticks += 1
+        if self.ticks % 2 == 1:
+            open("last.txt", "w").write(str(epoch))
+
+
+class Resumed:
+    def __init__(self, model):
+        self.epoch = pickle.load(open("epoch.pkl", "rb")) if os.path.exists("epoch.pkl") else 0
+        is_there = os.path.exists("resumed.keras")
+        self.model = tf.keras.models.load_model("resumed.keras") if is_there else model
+
+    def train(self):
+        saves = tf.keras.callbacks.ModelCheckpoint("resumed.keras")
+        self.model.fit(x, y, epochs=4, initial_epoch=self.epoch, batch_size=2, verbose=0,
+                       callbacks=[Clock(), saves, Epochs()])
+
+
+Resumed(model).train()
+"""
+SUMS_EPOCHS = """
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(1)
+x = np.random.default_rng(0).random((24, 4)).astype("float32")
+model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
+optimizer = tf.keras.optimizers.SGD(0.01)
+checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
+manager = tf.train.CheckpointManager(checkpoint, "saved", 2)
+checkpoint.restore(manager.latest_checkpoint)
+
+
+@tf.function
+def step(batch):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(batch) - 1.0))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    return loss
+
+
+def train_epoch():
+    seen = 0
+    total = 0.0
+    for number in range(6):
+        batch = x[np.random.choice(24, 4)]
+        batch = tf.convert_to_tensor(batch)
+        total += step(batch)
+        seen += 4
+        if number % 3 == 1:
+            manager.save()
+    print("loss", float(total) / seen)
+
+
+for epoch in range(2):
+    train_epoch()
+"""
+
 
 # These look for what they save before they save anything, so that one restart is made without being asked. Others are restarted
 # at several moments.
@@ -685,7 +758,9 @@ UNASKED = (
     "fails after",
     "new",
     "prints",
+    "resumes",
     "saves at its end",
+    "sums",
 )
 
 
@@ -715,6 +790,8 @@ UNASKED = (
         (GOES_ON_FROM_LAST, 3, "fm29"),
         (COUNTS_ALONE, 3, "fm05"),
         (COUNTS_BESIDE, 3, "fm05"),
+        (RESUMES_A_MODEL, 3, "fm05"),
+        (SUMS_EPOCHS, 3, "fm05"),
     ],
     ids=[
         "a late checkpoint without the optimizer",
@@ -739,6 +816,8 @@ UNASKED = (
         "saves at its end",
         "saves its count alone",
         "saves its count and the model, and not the optimizer, which keeps nothing",
+        "resumes a model that the script has under another name",
+        "sums the losses of each epoch, and saves within it",
     ],
 )
 def test_what_a_program_does_with_its_saves_when_it_is_started_again(
