@@ -306,10 +306,10 @@ def test_ends_at_different_steps_are_not_compared():
 
 def test_of_several_optimizers_the_steps_of_each_are_told():
     again = restarted()
-    second = replace(RATES, steps=12, variables=(9,))
-    end = replace(again.events[-1], optimizers=(RATES, second))
+    others = [replace(RATES, steps=steps, variables=(steps,)) for steps in (9, 12)]
+    end = replace(again.events[-1], optimizers=(RATES, *others))
     note = found(replace(again, events=(*again.events[:-1], end)))[1][0]
-    assert "its optimizers end at steps 8 and 12, and at step 8 in the run" in note
+    assert "its optimizers end at steps 8, 9 and 12, and at step 8 in the run" in note
 
 
 def test_a_part_of_the_training_that_had_ended_is_not_made_again():

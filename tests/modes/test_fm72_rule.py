@@ -153,9 +153,9 @@ def test_a_file_that_nobody_loads_lacks_an_argument(settings):
 
 def test_it_lacks_what_is_no_argument(settings):
     factor, _ = settings("an array of shape (2,)")
-    matrix, mean = replace(factor, name="matrix"), replace(factor, name="mean")
-    (finding,) = found(run(otherwise(matrix, mean, now=factor.value)))
-    assert "lacks matrix and mean" in str(finding.message)
+    names = [replace(factor, name=name) for name in ("matrix", "mean", "std")]
+    (finding,) = found(run(otherwise(*names, now=factor.value)))
+    assert "lacks matrix, mean and std:" in str(finding.message)
     assert "another matrix" in str(finding.proof) and "make it a weight" in finding.fix
 
 

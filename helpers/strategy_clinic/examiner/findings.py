@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -283,3 +283,9 @@ class Examination:
 
 def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' if count != 1 else ''}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Returns words as a sentence lists them, such as "1, 2 and 3"."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last

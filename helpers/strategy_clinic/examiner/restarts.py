@@ -74,7 +74,7 @@ from .blame import (
     with_keyword,
 )
 from .divergence import distance, first_divergence, repeats_again, tolerance
-from .findings import BeginWith, Evidence, Finding, FollowUp, Location, Note, Text
+from .findings import BeginWith, Evidence, Finding, FollowUp, Location, Note, Text, listed
 from .hangs import waiting_at
 from .history import goes_back, loads_of, optimizers_of, steps_at_end, values_at_end
 from .moments import interrupted, saves_of
@@ -782,4 +782,4 @@ def steps_once_more(run: Recording, whole: Recording) -> list[str | Location]:
 
 
 def at_steps(steps: Sequence[int]) -> str:
-    return f"at step {steps[0]}" if len(steps) == 1 else f"at steps {' and '.join(map(str, steps))}"
+    return f"at step{'s' if len(steps) > 1 else ''} {listed([*map(str, steps)])}"

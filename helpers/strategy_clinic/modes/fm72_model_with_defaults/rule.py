@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...examiner.blame import functions_named, innermost, nodes_of_file, returns_in
-from ...examiner.findings import Finding, Location, Note, Text
+from ...examiner.findings import Finding, Location, Note, Text, listed
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, line_of, observed, rule, rule_of_runs
 from ...observer.events import (
@@ -86,12 +86,13 @@ def told_otherwise(run: Recording, load: LoadedOtherwise) -> Finding:
     constructor, name = first.setting.constructor, first.setting.name
     is_other = first.now != first.setting.value
     now = f"{first.now} instead of {first.setting.value}" if is_other else f"another {name}"
+    lacking = listed([named(each.setting) for each in load.settings])
     proof = "; with what was saved, it answers as the saved model" if load.are_reason else ""
     return observed(
         "fm72",
         run,
         (line_to_change(constructor), *load.location),
-        f"the file lacks {in_words(load)}: what is loaded from it has {answers(load)}",
+        f"the file lacks {lacking}: what is loaded from it has {answers(load)}",
         *saved_at(load),
         f" is loaded with {now}{proof}",
         fix=WRITE.format(name) if name in arguments_of(constructor) else KEEP,
@@ -112,11 +113,6 @@ def named(setting: Setting) -> str:
     kind = innermost(setting.constructor, ast.ClassDef)
     is_own = setting.layer == getattr(kind, "name", "")
     return setting.name if is_own else f"{setting.name} of {setting.layer}"
-
-
-def in_words(load: LoadedOtherwise) -> str:
-    *others, last = [named(each.setting) for each in load.settings]
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def told_failed(run: Recording, failed: LoadFailed, constructor: Frame) -> Finding:
