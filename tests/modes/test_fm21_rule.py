@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, found, modes, run, stack, strategy, trained, updated
+from recorded import LINE, OTHER, ended, found, modes, run, stack, state, strategy, trained, updated
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.observer.events import (
     BatchTaken,
@@ -161,6 +161,27 @@ def shrinking(replicas, size, *more):
 @pytest.mark.parametrize("replicas", [2, 4])
 def test_the_batch_of_one_replica_that_is_divided_again(replicas):
     assert modes(shrinking(1, 16), shrinking(replicas, 16 // replicas)) == [("fm21", 20)]
+
+
+def making(steps, recording):
+    return replace(recording, events=(*recording.events, ended(optimizers=(state(steps=steps),))))
+
+
+@pytest.mark.parametrize(
+    "steps, fewer, size, expected",
+    [
+        (24, 12, 8, [("fm21", 20)]),
+        (25, 12, 8, [("fm21", 20)]),
+        (24, 24, 8, []),
+        (24, 10, 8, []),
+        (24, 12, 16, []),
+        (0, 0, 8, []),
+    ],
+    ids=["half", "rounded", "as many", "another number", "of larger batches", "none"],
+)
+def test_steps_that_are_counted_for_larger_batches(steps, fewer, size, expected):
+    one, other = making(steps, shrinking(1, 8)), making(fewer, shrinking(2, size))
+    assert modes(one, other) == expected
 
 
 BATCHED = """\

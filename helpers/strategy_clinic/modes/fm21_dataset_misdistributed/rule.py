@@ -6,6 +6,7 @@ import re
 from ...examiner import blame
 from ...examiner.divergence import first_divergence
 from ...examiner.findings import counted
+from ...examiner.history import steps_at_end
 from ...examiner.recording import Recording
 from ...examiner.rule import (
     Runs,
@@ -25,6 +26,10 @@ from ...observer.events import (
 )
 
 OTHER_ARGUMENTS = "() takes"
+OF_ALL = (
+    "batch by the size for all replicas, such as `size * strategy.num_replicas_in_sync`: the strategy divides each batch among "
+    "them"
+)
 NO_FUNCTION = re.compile(
     rf"dataset_fn\(ctx\)[\s\S]*(object is not callable|{re.escape(OTHER_ARGUMENTS)} \d+ positional)"
 )
@@ -93,19 +98,27 @@ def chosen_batch_grows(runs: Runs) -> Steps:
 
 
 @rule_of_runs("fm21")
-def batch_shrinks(runs: Runs) -> Steps:
-    """Checks whether the batch of one replica is divided among the replicas once more."""
+def batch_of_one_is_divided(runs: Runs) -> Steps:
+    """Checks whether the batch of one replica is divided among the replicas once more.
+
+    Either a step has fewer examples, or the steps are counted for batches of all replicas, and there are fewer.
+    """
     pair = least_and_most(runs.whole, is_divided)
     if pair is None:
         return
     (one, other), (few, many) = pair, (each.replicas for each in pair)
     batched = [each for each in other.of(DatasetBatched) if each.size == other.examples]
-    if one.examples * few == other.examples * many and batched and batched[-1].location:
-        message = (
-            "the batch of one replica is divided among all of them: "
-            f"a step has {one.examples} examples on {counted(few, 'device')} and {other.examples} on {many}"
-        )
-        yield compared("fm21", (few, many), blame.from_batches(batched[-1].location), message)
+    steps, fewer = (sum(steps_at_end(each)) for each in pair)
+    if one.examples * few == other.examples * many:
+        shown = f"a step has {one.examples} examples on {counted(few, 'device')} and {other.examples} on {many}"
+    elif one.examples == other.examples and 0 < fewer == steps * few // many:
+        shown = f"there are {steps} steps of {one.examples} examples on {counted(few, 'device')}, and {fewer} on {many}"
+    else:
+        return
+    if batched and batched[-1].location:
+        location = blame.from_batches(batched[-1].location)
+        message = f"the batch of one replica is divided among all of them: {shown}"
+        yield compared("fm21", (few, many), location, message, fix=OF_ALL)
 
 
 def is_divided(run: Recording) -> bool:
