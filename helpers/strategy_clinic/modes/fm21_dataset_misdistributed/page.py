@@ -4,6 +4,7 @@
 # | Message | Raised by | Keras |
 # |---|---|---|
 # | no message: `one epoch: 4 steps of 16 examples` | a dataset function on two devices; 8 steps of 8 on one | 2, 3 |
+# | no message: half of the steps on two devices, each with as many examples | a dataset with the batch of one replica, and steps for that of all | 2, 3 |
 # | `AttributeError: 'DistributedDataset' object has no attribute 'map'` | `map`, `take`, `shuffle` or `batch` of a distributed dataset | 2, 3 |
 # | `TypeError: object of type 'DistributedDataset' has no len()` | `len` of a distributed dataset | 2, 3 |
 # | `` ValueError: The `global_batch_size` 7 is not divisible by `num_replicas_in_sync` 2 `` | `get_per_replica_batch_size` | 2, 3 |
@@ -89,6 +90,9 @@ print(pasted(checks.assert_global_batch))
 # `experimental_distribute_dataset` gets a dataset and rebatches it: each of n replicas gets 8/n examples per step.
 # `distribute_datasets_from_function` gets a function. It calls the function once for each worker and does not rebatch the
 # result. In each step, every replica takes the *next* batch.
+#
+# So the first method, and `fit`, need the size of the *whole* batch. With the size for one replica, a step has as many examples on any
+# number of devices, and steps that are counted for `size * strategy.num_replicas_in_sync` leave out a part of the data.
 #
 # A step that divides its gradients by the global batch size is then too large by the number of replicas, and an epoch has fewer
 # steps. Nothing is raised, because a strategy does not know the global batch size.
