@@ -26,11 +26,13 @@ from strategy_clinic.observer.events import (
     ExceptionRaised,
     GradientComputed,
     LossTraced,
+    ModelAnswered,
     ModelCalled,
     Operation,
     Outcome,
     Owner,
     RestoredBeforeBuild,
+    Sample,
     StepEnded,
     StepsCounted,
     Use,
@@ -139,6 +141,52 @@ def test_a_head_that_the_loss_does_not_use():
     again = answering(BeginWith=headed(0.5), same=headed(0.1))
     assert examined(headed(0.1), again) == []
     assert again.asked == [BeginWith(1, 0.5)]
+
+
+OPTIMIZER = variable(3, maker=Owner.OPTIMIZER)
+ASSIGNED = replace(PARTLY, total=1)
+COPIED = GradientComputed(OTHER, 0, 1, connected=(2,))
+COPY = variable(2), written(number=2, replicas=0)
+
+
+def looping(answer, *events, times=2, **changed):
+    """A run with an optimizer that it does not use: the answers of its model depend on variable 1, which gets no gradient."""
+    made = [variable(1), OPTIMIZER, VariableRead(1), ASSIGNED, *events]
+    return run(*made, *[ModelAnswered(LINE, Sample(0.0, (answer,)))] * times, **changed)
+
+
+def without_optimizer(recording):
+    return replace(recording, events=tuple(e for e in recording.events if e != OPTIMIZER))
+
+
+@pytest.mark.parametrize("events", [[], [*COPY, COPIED]], ids=["none", "copies that are gone"])
+def test_a_loop_that_makes_no_update(events):
+    again = answering(BeginWith=looping(2.0, *events), same=looping(1.0, *events))
+    assert examined(looping(1.0, *events), again) == [("fm34", 7)]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        looping(1.0, times=1),
+        looping(1.0, updated(trains=(2,))),
+        looping(1.0, variable(2), COPIED),
+        looping(1.0, *COPY, COPIED, ended({2: [1.0]})),
+        looping(1.0, outcome=Outcome.STOPPED),
+        without_optimizer(looping(1.0)),
+    ],
+    ids=[
+        "no loop",
+        "an update",
+        "another gradient",
+        "a copy that is kept",
+        "stopped",
+        "no optimizer",
+    ],
+)
+def test_a_gradient_that_a_program_may_only_look_at(first):
+    again = answering(BeginWith=looping(2.0), same=first)
+    assert examined(first, again) == []
 
 
 def test_a_variable_that_does_not_matter():

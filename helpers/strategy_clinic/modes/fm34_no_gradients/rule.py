@@ -1,6 +1,7 @@
 """Checks fm34: no gradient reaches a variable on which the training depends; blames the loss if none reaches any."""
 
 import ast
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TypeGuard
 
@@ -13,6 +14,7 @@ from ...examiner.rule import Steps, blames, line_of, observed, rule
 from ...observer.events import (
     GradientComputed,
     GradientsApplied,
+    ModelAnswered,
     ModelCalled,
     Owner,
     Stack,
@@ -37,10 +39,11 @@ def not_trained(recording: Recording) -> Steps:
         words = f"with {name} beginning at {OTHER_VALUE:g}"
         effect = yield from effect_of(
             FollowUp(recording, BeginWith(number, OTHER_VALUE), words),
-            on_answers=False,
+            on_answers=trains_nothing(recording),
             besides=number,
         )
         if effect:
+            what = "a model's answer" if isinstance(effect, ModelAnswered) else "the training"
             yield observed(
                 "fm34",
                 recording,
@@ -48,9 +51,22 @@ def not_trained(recording: Recording) -> Steps:
                 f"no gradient reaches {name}: it is never trained",
                 f"{computed.missing} of {computed.total} gradients were None at ",
                 line_of(computed.location, "a tape"),
-                f"; with {OTHER_VALUE:g} in {name} the training differs",
+                f"; with {OTHER_VALUE:g} in {name} {what} differs",
             )
             return
+
+
+def trains_nothing(recording: Recording) -> bool:
+    """Tells whether a loop with an optimizer makes no update, and gets gradients only of copies that are gone at the end.
+
+    A program that makes no steps, or gets other gradients, may ask for these only to see that they are None.
+    """
+    called = Counter(each.location for each in recording.of(ModelAnswered))
+    is_loop = any(times > 1 for times in called.values())
+    connected = {n for each in recording.of(GradientComputed) for n in each.connected}
+    kept = {each.number for each in recording.ended.values}
+    is_trained = connected - recording.written or connected & kept or recording.of(GradientsApplied)
+    return recording.finished and bool(recording.optimizer_made_at) and is_loop and not is_trained
 
 
 @rule("fm34", explains_divergence=False)
