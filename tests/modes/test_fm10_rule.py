@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 from edited_programs import examined
-from recorded import LINE, MINE, OTHER, found, loaded, modes, run, stack, variable
+from recorded import LINE, MINE, OTHER, found, loaded, modes, run, stack, updated, variable
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.modes.fm10_variable_unknown_to_optimizer import repair
 from strategy_clinic.observer.events import (
     ExceptionRaised,
     Frame,
+    ModelCompiled,
     Outcome,
     Owner,
     TrainableLeftOut,
@@ -27,6 +28,25 @@ def test_an_optimizer_is_blamed_where_it_got_another_model():
     assert modes(run(nowhere, RAISED, outcome=Outcome.RAISED)) == [("fm10", 20)]
     again = UsedOptimizerCompiled(LINE, (1,))
     assert modes(run(again, RAISED, outcome=Outcome.RAISED)) == [("fm10", 7)]
+
+
+@pytest.mark.parametrize(
+    "first, second, line",
+    [
+        ((1, 2), (3, 4), 20),
+        ((1, 2), (1, 2, 3, 4), 20),
+        ((1, 2, 3, 4), (1, 2, 3, 4), 7),
+        ((), (), 7),
+    ],
+    ids=["two models", "a model and its part", "one model", "models that are not built"],
+)
+def test_an_optimizer_is_blamed_where_a_second_model_is_compiled(first, second, line):
+    """Before any step: then nobody knows what the optimizer is going to train."""
+    compiles = ModelCompiled(LINE, 1, first), ModelCompiled(OTHER, 1, second)
+    updates = [updated(LINE, trains=each, variables=(9,)) for each in ((1, 2), (3, 4))]
+    raised = replace(RAISED, location=LINE)
+    recording = run(*compiles, *updates, raised, outcome=Outcome.RAISED)
+    assert modes(recording) == [("fm10", line)]
 
 
 def test_an_optimizer_is_blamed_where_it_was_built_for_other_variables(tmp_path):

@@ -8,7 +8,9 @@ from ...examiner.recording import Recording
 from ...examiner.rule import Steps, advises, blames, observed, rule
 from ...observer.events import (
     Frame,
+    GradientsApplied,
     Loaded,
+    ModelCompiled,
     Owner,
     Stack,
     TrainableLeftOut,
@@ -57,6 +59,8 @@ def compiled_again(recording: Recording, stack: Stack) -> Stack:
     compiled = recording.last(UsedOptimizerCompiled)
     if compiled:
         return compiled.location
+    if found := compiled_for_another(recording):
+        return found
     for made in recording.of(VariableMade):
         is_slot = made.maker is Owner.OPTIMIZER and made.shape
         if is_slot and blame.calls_at(made.location, "build"):
@@ -67,6 +71,19 @@ def compiled_again(recording: Recording, stack: Stack) -> Stack:
             return recording.optimizer_made_at if is_another else made.location
     made_at = blame.from_factory(recording.optimizer_made_at)
     return unfrozen_before(stack) or blame.from_maker(stack, made_at)
+
+
+def compiled_for_another(recording: Recording) -> Stack:
+    """Returns the line that compiled the model of the last update, if its optimizer has trained another compiled model alone."""
+    updates, compiled = recording.of(GradientsApplied), recording.of(ModelCompiled)
+    for early in updates[:-1]:
+        mine, others = {*updates[-1].optimizer.trains}, {*early.optimizer.trains}
+        is_shared = {*early.optimizer.variables} & {*updates[-1].optimizer.variables}
+        fitting = [each for each in compiled if mine <= {*each.variables}]
+        is_another = any(others <= {*each.variables} for each in compiled if each not in fitting)
+        if mine and others and is_shared and is_another and fitting:
+            return fitting[-1].location
+    return ()
 
 
 @advises("fm10")
