@@ -15,7 +15,17 @@ from recorded import (
     variable,
     written,
 )
-from strategy_clinic.observer.events import Metric, MetricsReported, Outcome, Owner, StepEnded, Use
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.observer.events import (
+    ExamplesTaken,
+    Metric,
+    MetricsReported,
+    Outcome,
+    Owner,
+    StepEnded,
+    Use,
+)
 
 STEPS = "train_step", "test_step"
 
@@ -193,6 +203,56 @@ def test_another_number_for_which_the_model_has_a_metric(tmp_path):
 def test_another_number_that_may_be_zero(tmp_path):
     assert modes(reports_of_total(tmp_path, (4, "train_step"))) == []
     assert modes(reports_of_total(tmp_path, made=())) == []
+
+
+# A number of the last batch
+
+
+def notes(recording):
+    return [str(each) for each in diagnose(Runs([recording])).notes]
+
+
+def in_step(writer, function="train_step"):
+    at = (*stack(__file__, 3, function="loss_of"), *stack(__file__, 4, function=function))
+    return written(location=at, number=5, writer=writer, replicas=0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"step": in_step(Owner.OPTIMIZER)}, {"step": in_step(Owner.METRIC, "<module>")}],
+    ids=["nothing", "a weight", "a metric outside"],
+)
+def test_a_step_that_updates_no_metric(tmp_path, change):
+    recording = reports(tmp_path, [4.0, 2.0], **change)
+    (note,) = notes(with_batches(recording, 8))
+    assert "line 4 returns no result of a metric: `fit` reports the loss of the last" in note
+    assert modes(with_batches(recording, 8)) == []
+
+
+def with_batches(recording, batches, in_fit=True):
+    taken = ExamplesTaken(stack(__file__, 1), in_fit, 0, batches, ())
+    return replace(recording, events=(*recording.events, taken))
+
+
+@pytest.mark.parametrize(
+    "change, batches",
+    [
+        ({}, 1),
+        ({"text": PROGRAM}, 8),
+        ({"losses": [0.0]}, 8),
+        ({"step": in_step(Owner.METRIC)}, 8),
+        ({"step": in_step(Owner.USER)}, 8),
+        ({"outcome": Outcome.RAISED}, 8),
+    ],
+    ids=["one batch", "a result", "zero", "a metric", "a mean of its own", "raised"],
+)
+def test_a_step_that_reports_a_mean_or_one_batch(tmp_path, change, batches):
+    recording = with_batches(reports(tmp_path, **{"losses": [4.0, 2.0], **change}), batches)
+    assert not any("last batch" in each for each in notes(recording))
+
+
+def test_a_loop_beside_fit_has_no_epochs(tmp_path):
+    assert notes(with_batches(reports(tmp_path, [4.0, 2.0]), 8, in_fit=False)) == []
 
 
 # A metric of the loss that gets targets

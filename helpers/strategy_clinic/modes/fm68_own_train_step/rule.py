@@ -14,6 +14,7 @@ from ...examiner.blame import (
     returns_in,
     statement_at,
 )
+from ...examiner.findings import Location, Note, Text
 from ...examiner.recording import Recording
 from ...examiner.reported import (
     is_scaled,
@@ -23,15 +24,21 @@ from ...examiner.reported import (
     updates,
 )
 from ...examiner.rule import Runs, Steps, compared, least_and_most, observed, rule, rule_of_runs
-from ...observer.events import Frame, MetricsReported, Owner, Stack, StepEnded, VariableWritten
+from ...observer.events import (
+    ExamplesTaken,
+    Frame,
+    MetricsReported,
+    Owner,
+    Stack,
+    StepEnded,
+    VariableWritten,
+)
 
 MODE = "fm68"
 SMALL = 0.05  # of the size of a weight
 STEPS = {"loss": "train_step", "val_loss": "test_step"}
-TRACKED = (
-    "make a `tf.keras.metrics.Mean` of this name in `__init__`, update it in the step, and return its `result()`; a loss that is "
-    "divided by the global batch is first multiplied by the number of replicas"
-)
+TRACK = "make a `tf.keras.metrics.Mean` of this name in `__init__`, update it in the step, and return its `result()`"
+TRACKED = f"{TRACK}; a loss that is divided by the global batch is first multiplied by the number of replicas"
 REPLICAS = "`tf.distribute.get_strategy().num_replicas_in_sync`"
 MULTIPLIED = (
     f"report the share of each replica: divide it by {REPLICAS}, or do not multiply it by that"
@@ -89,6 +96,26 @@ def never_updated(recording: Recording) -> Steps:
             message = f"`fit` reports not the {name} that `{step}` returns, but the metric of this name, which it does not update"
             proof = f"the weights have changed, and {name} is 0.0 in all {len(values)} reports"
             yield observed(MODE, recording, line, message, proof, fix=TRACKED)
+
+
+@rule(MODE, explains_divergence=False)
+def of_last_batch(recording: Recording) -> Steps:
+    """Notes that `fit` reports numbers of the last batches: no run tells how far they are from means, and it may be meant."""
+    batches = [each.batches for each in recording.of(ExamplesTaken) if each.in_fit]
+    in_step = (
+        each.writer in (Owner.METRIC, Owner.USER)
+        and any(frame.function == "train_step" for frame in each.location)
+        for each in recording.of(VariableWritten)
+    )
+    if not recording.finished or max(batches, default=0) < 2 or any(in_step):
+        return
+    reported = [each for report in recording.of(MetricsReported) for each in report.metrics]
+    names = dict.fromkeys(each.name for each in reported if each.value)
+    for name in sorted(names, key=lambda each: each != "loss"):
+        if line := returned_in_step(recording, name, ["train_step"]):
+            says = f" returns no result of a metric: `fit` reports the {name} of the last batch of an epoch, and no mean"
+            yield Note(Text(Location(line), f"{says}. To report a mean, {TRACK} (fm68)"))
+            return
 
 
 def values_in_fit(recording: Recording, name: str) -> list[float]:
