@@ -143,6 +143,32 @@ def test_a_head_that_the_loss_does_not_use():
     assert again.asked == [BeginWith(1, 0.5)]
 
 
+@pytest.mark.parametrize(
+    "last, made_at, line",
+    [
+        ("model.fit(x, y)", 1, 1),
+        ("model.fit(x, y)", None, 3),
+        ("grads = tape.gradient(loss, weights)", 1, 3),
+        ("model.fit(x, y)\nx = tf.round(x)", 1, 4),
+    ],
+    ids=["fit", "nobody knows", "a loop", "an operation without a derivative"],
+)
+def test_a_variable_that_fit_does_not_train_is_blamed_where_it_is_made(
+    tmp_path, last, made_at, line
+):
+    path = tmp_path / "train.py"
+    path.write_text(f"layer = Scaled()\nmodel = Sequential([layer])\n{last}\n")
+    made = variable(1, location=stack(path, made_at) if made_at else ())
+    at = replace(PARTLY, location=stack(path, 3))
+
+    def fitted(value):
+        step = StepEnded(1, values({2: [value]}), (), (), ())
+        return run(made, variable(2), VariableRead(1), at, ONE, step)
+
+    again = answering(BeginWith=fitted(2.0), same=fitted(1.0))
+    assert examined(fitted(1.0), again) == [("fm34", line)]
+
+
 OPTIMIZER = variable(3, maker=Owner.OPTIMIZER)
 ASSIGNED = replace(PARTLY, total=1)
 COPIED = GradientComputed(OTHER, 0, 1, connected=(2,))

@@ -47,7 +47,7 @@ def not_trained(recording: Recording) -> Steps:
             yield observed(
                 "fm34",
                 recording,
-                from_cut(computed.location),
+                line_of_cut(recording, computed, number),
                 f"no gradient reaches {name}: it is never trained",
                 f"{computed.missing} of {computed.total} gradients were None at ",
                 line_of(computed.location, "a tape"),
@@ -115,6 +115,12 @@ def candidates(recording: Recording) -> list[tuple[int, GradientComputed]]:
 def kernels_first(recording: Recording, number: int) -> tuple[bool, int]:
     made = recording.variable(number)
     return made is None or len(made.shape) < 2, number
+
+
+def line_of_cut(recording: Recording, computed: GradientComputed, number: int) -> Stack:
+    """Returns the line to blame for a variable without a gradient; a call of `fit` says less than where the variable is made."""
+    cut = from_cut(computed.location)
+    return (blame.calls_at(cut, "fit") and recording.location_of(number)) or cut
 
 
 def from_cut(stack: Stack) -> Stack:
