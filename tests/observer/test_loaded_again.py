@@ -54,6 +54,17 @@ class Twice(keras.layers.Layer):
         return super().get_config()
 
 
+class Late(Same):
+    def call(self, inputs):
+        return super().call(inputs) + getattr(self, "mean", 0.0)
+
+
+class Once(Same):
+    def call(self, inputs):
+        tf.debugging.assert_equal(inputs, 1.0)
+        return super().call(inputs)
+
+
 class Drawn(Same):
     def call(self, inputs):
         return tf.random.normal(tf.shape(inputs))
@@ -77,7 +88,7 @@ def saved(layer):
 
 
 def load(**given):
-    own = {{"Scaled": Scaled, "Same": Same, "Drawn": Drawn}}
+    own = {{"Scaled": Scaled, "Same": Same, "Drawn": Drawn, "Late": Late}}
     return keras.models.load_model("model.keras", custom_objects=own, **given)
 
 
@@ -93,6 +104,7 @@ LOST = {
     "with tf.distribute.MirroredStrategy().scope(): saved(Scaled())": ["matrix"],
 }  # fmt: skip
 KEPT = (
+    "layer = Once(); layer.offset = 1.0; saved(layer)",
     "saved(Same(4))",
     "saved(keras.layers.Dropout(0.5))",
     "layer = Same(); model = saved(layer); layer.factor.assign(3.0); model.save('model.keras')",
@@ -143,6 +155,11 @@ def test_the_settings_of_layers_that_a_layer_makes(reported):
     (told,) = reported("saved(Twice(activation='tanh'))")
     assert [(each.setting.name, each.now) for each in told.settings] == [("activation", "linear")]
     assert not told.are_reason
+
+
+def test_an_attribute_that_a_loaded_layer_has_not(reported):
+    (told,) = reported("layer = Late(); layer.mean = 1.0; layer.other = 2.0; saved(layer)")
+    assert [(each.setting.name, each.now) for each in told.settings] == [("mean", "nothing")]
 
 
 def test_a_run_with_a_change_loads_nothing(reported):

@@ -98,9 +98,12 @@ class FilesLoadedAgain:
         model, loaded, inputs = file.model, self.loaded(path, file), self.inputs.get(file.model)
         if loaded is None or inputs is None or not same_weights(model, loaded):
             return
-        call = made_of(inputs)
-        expected, answer = answer_of(model, call), answer_of(loaded, call)
-        if not agree(expected, answer_of(model, call)) or agree(expected, answer):
+        try:
+            call = made_of(inputs)
+            expected, again, answer = (answer_of(each, call) for each in (model, model, loaded))
+        except Exception:  # numbers that are made up need not fit a model
+            return
+        if not agree(expected, again) or agree(expected, answer):
             return
         needed = needed_attributes(changed_attributes(model, loaded), expected, loaded, call)
         settings = [*filter(None, map(self.changed_setting, needed))]
@@ -148,11 +151,12 @@ class FilesLoadedAgain:
         kind = type(changed.saved)
         names = "__init__", "call"
         frame = next(filter(None, (self.settings.frame_of(kind, name) for name in names)), None)
-        before, after = (vars(each).get(changed.name) for each in (changed.saved, changed.loaded))
         if frame is None:
             return None
-        setting = Setting(kind.__name__, changed.name, shown(before) or "", frame)
-        return ChangedSetting(setting, shown(after) or "nothing")
+        before, after = vars(changed.saved), vars(changed.loaded)
+        setting = Setting(kind.__name__, changed.name, shown(before[changed.name]) or "", frame)
+        now = shown(after[changed.name]) if changed.name in after else None
+        return ChangedSetting(setting, now or "nothing")
 
 
 def keep(last: dict[str, Any], path: str, value: Any) -> None:
@@ -270,7 +274,7 @@ def answer_of(model: Any, call: Any) -> list[Any]:
 
 def answer_with(changed: Sequence[Changed], loaded: Any, call: Any) -> list[Any]:
     """Returns the answers of a loaded model with attributes of the saved one."""
-    before = [(vars(each.loaded), each.name, vars(each.loaded).get(each.name)) for each in changed]
+    before = [(vars(each.loaded), dict(vars(each.loaded))) for each in changed]
     try:
         for each in changed:
             vars(each.loaded)[each.name] = vars(each.saved)[each.name]
@@ -278,8 +282,9 @@ def answer_with(changed: Sequence[Changed], loaded: Any, call: Any) -> list[Any]
     except Exception:  # with this value the layer cannot be called
         return []
     finally:
-        for attributes, name, value in before:
-            attributes[name] = value
+        for attributes, kept in before:
+            attributes.clear()
+            attributes.update(kept)
 
 
 def needed_attributes(
@@ -288,8 +293,8 @@ def needed_attributes(
     """Returns the attributes that a loaded model needs to answer as the saved one; none if they are not all that differs."""
     if not agree(expected, answer_with(changed, loaded, call)):
         return []
-    needed = changed[:MOST_TRIED]
-    for each in needed:
+    needed = changed
+    for each in changed[:MOST_TRIED]:
         others = [other for other in needed if other is not each]
         if agree(expected, answer_with(others, loaded, call)):
             needed = others
