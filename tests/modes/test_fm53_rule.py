@@ -331,7 +331,7 @@ def epoch(train_step):
 def test_the_line_is_the_loop_over_what_is_given(tmp_path, lines, line):
     path = tmp_path / "train.py"
     path.write_text(LOOPS)
-    assert rule.from_loop(stack(path, *lines))[0].line == line
+    assert rule.from_data(stack(path, *lines))[0].line == line
 
 
 MADE = """\
@@ -372,7 +372,7 @@ def test_the_line_that_makes_what_a_loop_takes(tmp_path, lines, file, line):
     path, other = tmp_path / "train.py", tmp_path / "data.py"
     path.write_text(MADE)
     other.write_text(ELSEWHERE)
-    blamed = rule.from_loop(stack(path, *lines), [str(path), str(other)])[0]
+    blamed = rule.from_data(stack(path, *lines), [str(path), str(other)])[0]
     assert (blamed.path, blamed.line) == (str(tmp_path / file), line)
 
 
@@ -396,7 +396,7 @@ mean_of(learn, rows)
 def test_a_loop_over_what_the_caller_gives(tmp_path, call, line):
     path = tmp_path / "train.py"
     path.write_text(PASSED)
-    assert rule.from_loop(stack(path, 10, call))[0].line == line
+    assert rule.from_data(stack(path, 10, call))[0].line == line
 
 
 WRAPPED = """\
@@ -421,4 +421,4 @@ for batch in data.build():
 def test_methods_that_call_each_other_for_what_a_loop_takes(tmp_path, calls, line):
     path = tmp_path / "train.py"
     path.write_text(WRAPPED.format(calls=calls))
-    assert rule.from_loop(stack(path, 14))[0].line == line
+    assert rule.from_data(stack(path, 14))[0].line == line

@@ -63,7 +63,7 @@ def same_batch_everywhere(recording: Recording) -> Steps:
             f"{examples} examples"
         )
         proof = f"`{given.function}` gave {recording.replicas} replicas the same tensors"
-        location = from_loop(given.location, program_files(recording))
+        location = from_data(given.location, program_files(recording))
         fix = fix_for(given.location[0])
         yield observed("fm53", recording, location, message, proof, fix=fix)
 
@@ -153,7 +153,7 @@ def counted_on_each_replica(runs: Runs) -> Steps:
     call = (yield from whole_batch_counted(runs, difference)) if difference else None
     if difference and call:
         given = blame.from_first(call.location, lambda frame: "run" in blame.called_at(frame))
-        location = from_loop(given or call.location, program_files(difference.many))
+        location = from_data(given or call.location, program_files(difference.many))
         message = (
             f"the input is not distributed: each of {call.replicas} replicas takes all {call.examples} examples of a batch, and "
             f"{difference}"
@@ -209,7 +209,7 @@ def instead_of(frame: Frame) -> str:
 # The line to blame
 
 
-def from_loop(stack: Stack, paths: Sequence[str] = ()) -> Stack:
+def from_data(stack: Stack, paths: Sequence[str] = ()) -> Stack:
     """Returns the line that makes what a loop takes which is given to `run` here, maybe in a caller.
 
     That is the `for` line itself if no function of these files makes it; and the same line if no loop takes it.
@@ -217,10 +217,10 @@ def from_loop(stack: Stack, paths: Sequence[str] = ()) -> Stack:
     names = given_names(stack[0], "run")
     for i, frame in enumerate(stack):
         names = with_sources(frame, names)
-        loops = [loop for loop in loops_around(frame) if takes(loop, names)]
+        loops = [loop for loop in iterations_around(frame) if takes(loop, names)]
         if loops:
             start = frame._replace(line=loops[-1].target.lineno)
-            return maker_of((start, *callers_of(stack[i:])), loops[-1].iter, paths)
+            return maker_of_data((start, *callers_of(stack[i:])), loops[-1].iter, paths)
         function = blame.function_at(frame)
         if function is None or i + 1 == len(stack):
             break
@@ -237,8 +237,8 @@ def callers_of(stack: Stack) -> Iterator[Frame]:
     return itertools.dropwhile(lambda frame: blame.function_at(frame) is function, stack[1:])
 
 
-def loops_around(frame: Frame) -> list[Taking]:
-    """Returns the loops in the function of a line that the line belongs to; of comprehensions it has those in its statement."""
+def iterations_around(frame: Frame) -> list[Taking]:
+    """Returns the loops around a line in its function, and the comprehensions in its statement."""
     loops: list[Taking] = [
         node
         for node in blame.nodes_in_scope(frame)
@@ -248,7 +248,7 @@ def loops_around(frame: Frame) -> list[Taking]:
     return loops + [node for node in inside if isinstance(node, ast.comprehension)]
 
 
-def maker_of(stack: Stack, taken: ast.expr, paths: Sequence[str]) -> Stack:
+def maker_of_data(stack: Stack, taken: ast.expr, paths: Sequence[str]) -> Stack:
     """Returns the line that calls a function of the program for what is taken, or what this returns if it knows a strategy.
 
     Without a strategy it cannot distribute. What is a parameter comes from the caller.
@@ -262,7 +262,7 @@ def maker_of(stack: Stack, taken: ast.expr, paths: Sequence[str]) -> Stack:
     around = blame.function_at(frame)
     for name in {*names} & {*blame.given_to(around)} if not assigned else ():
         if passed := blame.argument_passed(stack, name):
-            return maker_of(stack[1:], passed, paths)
+            return maker_of_data(stack[1:], passed, paths)
     return stack
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from ...examiner.blame import functions_named, innermost, nodes_of_file, returns_in
+from ...examiner.blame import function_defined, functions_named, innermost, returns_in
 from ...examiner.findings import Finding, Location, Note, Text, listed
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, line_of, observed, rule, rule_of_runs
@@ -95,7 +95,7 @@ def told_otherwise(run: Recording, load: LoadedOtherwise) -> Finding:
         f"the file lacks {lacking}: what is loaded from it has {answers(load)}",
         *saved_at(load),
         f" is loaded with {now}{proof}",
-        fix=WRITE.format(name) if name in arguments_of(constructor) else KEEP,
+        fix=WRITE.format(name) if name in parameters_of(constructor) else KEEP,
     )
 
 
@@ -127,14 +127,10 @@ def told_failed(run: Recording, failed: LoadFailed, constructor: Frame) -> Findi
     )
 
 
-def arguments_of(constructor: Frame) -> set[str]:
-    functions = nodes_of_file(constructor.path, ast.FunctionDef)
-    return {
-        argument.arg
-        for each in functions
-        if constructor.line in (each.lineno, *(one.lineno for one in each.decorator_list))
-        for argument in (*each.args.args, *each.args.kwonlyargs)
-    }
+def parameters_of(constructor: Frame) -> set[str]:
+    function = function_defined(constructor)
+    parameters = [*function.args.args, *function.args.kwonlyargs] if function else []
+    return {each.arg for each in parameters}
 
 
 def changed_settings(save: ModelSettings, load: ModelSettings) -> Iterator[tuple[Setting, Setting]]:
