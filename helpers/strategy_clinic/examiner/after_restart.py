@@ -347,11 +347,7 @@ def is_of_pass(run: Recording, whole: Recording, held: Key) -> bool:
     A restart that makes other steps than the whole run begins a pass, and so does a function that is called for each.
     """
     name = plain(held)[2]
-    given = [
-        each
-        for each in assignments_of(held)
-        if not isinstance(each, ast.AugAssign) and name not in map(name_of, nodes_under(each.value))
-    ]
+    given = [each for each in assignments_of(held) if not goes_on_with(name, each)]
     begins_pass = steps_at_end(run) != steps_at_end(whole)
     stacks = [each.location for each in run.of(GradientsApplied)]
     places = [(frame, stack[i:]) for stack in stacks for i, frame in enumerate(stack, 1)]
@@ -395,10 +391,12 @@ def follows_from_itself(held: Key) -> bool:
         part for each in given for part in parts_of_targets(each) if isinstance(part, ast.Subscript)
     ]
     is_kept = bool(parts) and not any(map(is_whole, parts))
-    return is_kept or any(
-        isinstance(each, ast.AugAssign) or name in map(name_of, nodes_under(each.value))
-        for each in given
-    )
+    return is_kept or any(goes_on_with(name, each) for each in given)
+
+
+def goes_on_with(name: str, given: Assignment) -> bool:
+    """Tells whether an assignment computes a value from the one that the name has."""
+    return isinstance(given, ast.AugAssign) or name in map(name_of, nodes_under(given.value))
 
 
 def is_whole(part: ast.Subscript) -> bool:

@@ -74,7 +74,17 @@ from .blame import (
     with_keyword,
 )
 from .divergence import distance, first_divergence, repeats_again, tolerance
-from .findings import BeginWith, Evidence, Finding, FollowUp, Location, Note, Text, listed
+from .findings import (
+    BeginWith,
+    Evidence,
+    Finding,
+    FollowUp,
+    Location,
+    Note,
+    Text,
+    listed,
+    once_more,
+)
 from .hangs import waiting_at
 from .history import goes_back, loads_of, optimizers_of, steps_at_end, values_at_end
 from .moments import interrupted, saves_of
@@ -259,7 +269,7 @@ def finding_of_metrics(run: Recording, metrics: Sequence[Lost], mode: str) -> St
             yield finding_of_loss(run, loss_of_value(run, each), mode)
             return
         if does_otherwise(run, begun, keys):
-            again = yield FollowUp(run, None, "once more, as it was")
+            again = yield once_more(run)
             if again is not None and not does_otherwise(run, again, keys):
                 yield finding_of_loss(run, loss_of_value(run, each), mode)
             return

@@ -7,7 +7,6 @@ import io
 import math
 import os
 import re
-import sys
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +14,9 @@ from typing import Any
 
 from ..base import tf_internals
 from .context import Context
-from .events import ChangedSetting, Frame, LoadedOtherwise, LoadFailed, Setting, Stack
+from .events import ChangedSetting, LoadedOtherwise, LoadFailed, Setting, Stack
 from .identity_map import IdentityMap
-from .model_settings import LONGEST_VALUE, OF_ALL_LAYERS, PLAIN, ModelsSettings
+from .model_settings import LONGEST_VALUE, OF_ALL_LAYERS, PLAIN, ModelsSettings, changed_settings
 from .patching import Call, is_of_keras
 from .variables import weights_of
 
@@ -131,21 +130,16 @@ class FilesLoadedAgain:
     def objects_of_program(self, model: Any) -> dict[str, Any]:
         """Returns the classes and functions of the program, which whoever loads its file must give, too."""
         found: dict[str, Any] = {type(each).__name__: type(each) for each in own_layers(model)}
-        for module in [*sys.modules.values()]:
-            path = getattr(module, "__file__", None)
-            if isinstance(path, str) and self.context.provenance.is_own(path):
-                kinds = type, types.FunctionType
-                own = {name: each for name, each in vars(module).items() if isinstance(each, kinds)}
-                found = {**own, **found}
+        kinds = type, types.FunctionType
+        for _, names in self.context.provenance.modules():
+            own = {name: each for name, each in names.items() if isinstance(each, kinds)}
+            found = {**own, **found}
         return found
 
     def changed_settings(self, saved: Any, loaded: Any) -> list[ChangedSetting]:
         """Returns what has become of the settings of layers that classes of the program make."""
-        one, other = map(self.settings.settings_of_layers, (saved, loaded))
-        if [*map(place_of, one)] != [*map(place_of, other)]:
-            return []
-        pairs = [(a, b.value) for a, b in zip(one, other) if a.value != b.value]
-        return [ChangedSetting(*pair) for pair in pairs[:MOST_TRIED]]
+        pairs = changed_settings(*map(self.settings.settings_of_layers, (saved, loaded)))
+        return [ChangedSetting(one, other.value) for one, other in pairs][:MOST_TRIED]
 
     def changed_setting(self, changed: Changed) -> ChangedSetting | None:
         kind = type(changed.saved)
@@ -165,10 +159,6 @@ def keep(last: dict[str, Any], path: str, value: Any) -> None:
     last[path] = value
     for earlier in [*last][:-MOST_FILES]:
         del last[earlier]
-
-
-def place_of(setting: Setting) -> tuple[str, str, Frame]:
-    return setting.layer, setting.name, setting.constructor
 
 
 def absolute(path: Any) -> str:

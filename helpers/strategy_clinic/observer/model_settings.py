@@ -111,6 +111,16 @@ class ModelsSettings:
         return Frame(code.co_filename, code.co_firstlineno, code.co_name)
 
 
+def changed_settings(saved: Settings, loaded: Settings) -> Iterator[tuple[Setting, Setting]]:
+    """Yields what a load has made of settings, if the models have the same layers, or the same losses and metrics."""
+    if [*map(place_of, saved)] == [*map(place_of, loaded)]:
+        yield from (pair for pair in zip(saved, loaded) if pair[0].value != pair[1].value)
+
+
+def place_of(setting: Setting) -> tuple[str, str, Frame]:
+    return setting.layer, setting.name, setting.constructor
+
+
 def has_settings(event: ModelSettings) -> bool:
     return bool(event.settings or event.compiled)
 

@@ -226,9 +226,8 @@ class Observer:
             optimizers=look(self.optimizers.states) or (),
             drawn=look(self.restarts.drawn) or () if self.restarts else (),
         )
-        is_over = (
-            self.restarts and not self.context.settings.leader
-        )  # this process does nothing more
+        # A process that does nothing more.
+        is_over = self.restarts and not self.context.settings.leader
         if outcome is Outcome.FINISHED and is_over:
             look(self.loaded_again.report)
         self.context.emit(ended)

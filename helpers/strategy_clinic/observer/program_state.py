@@ -114,11 +114,7 @@ class ProgramStates:
                 for value in locals_of(frame).values():
                     look.follow(value, 0)
             frame = frame.f_back
-        modules = [
-            (path, vars(module))
-            for module in list(sys.modules.values())
-            if isinstance(path := getattr(module, "__file__", None), str) and look.is_own(path)
-        ]
+        modules = self.context.provenance.modules()
         for path, names in modules:
             look.names(path, "", names)
         for path, names in modules:

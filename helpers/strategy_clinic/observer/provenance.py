@@ -82,6 +82,14 @@ class Provenance:
     def is_own(self, filename: str) -> bool:
         return self.origin_of(filename)[1] is Owner.USER
 
+    def modules(self) -> list[tuple[str, dict[str, Any]]]:
+        """Returns the files of the program's modules, each with the module's names. One that is loaded lazily has no file."""
+        return [
+            (path, vars(module))
+            for module in list(sys.modules.values())
+            if isinstance(path := getattr(module, "__file__", None), str) and self.is_own(path)
+        ]
+
     def origin_of(self, filename: str) -> tuple[bool, Owner | None]:
         """Returns whether this is the program's file or a copy that AutoGraph made of somebody's, and whose file it is."""
         if filename not in self.origins:

@@ -17,7 +17,7 @@ from ...observer.events import (
     ModelSettings,
     Setting,
 )
-from ...observer.model_settings import MOST_MODELS
+from ...observer.model_settings import MOST_MODELS, changed_settings
 
 DESCRIBES = "get_config"
 WRITE = 'return the argument in `get_config` of the class, too: `{{**super().get_config(), "{0}": self.{0}}}`'
@@ -37,7 +37,8 @@ Kind = TypeVar("Kind", LoadedOtherwise, LoadFailed)
 def loaded_with_defaults(recording: Recording) -> Steps:
     for load in recording.of(ModelSettings):
         save = last_save(recording, load) if load.loaded else None
-        changed = [*changed_settings(save, load)] if save else []
+        pairs = [(save.settings, load.settings), (save.compiled, load.compiled)] if save else []
+        changed = [each for saved, now in pairs for each in changed_settings(saved, now)]
         for one, other in changed[:1]:
             yield observed(
                 "fm72",
@@ -133,13 +134,6 @@ def parameters_of(constructor: Frame) -> set[str]:
     return {each.arg for each in parameters}
 
 
-def changed_settings(save: ModelSettings, load: ModelSettings) -> Iterator[tuple[Setting, Setting]]:
-    """Yields what a load has made of settings, if the models have the same layers, or the same losses and metrics."""
-    for saved, loaded in ((save.settings, load.settings), (save.compiled, load.compiled)):
-        if [*map(place_of, saved)] == [*map(place_of, loaded)]:
-            yield from (pair for pair in zip(saved, loaded) if pair[0].value != pair[1].value)
-
-
 def last_save(recording: Recording, load: ModelSettings) -> ModelSettings | None:
     """Returns the last save of the loaded file."""
     path, earlier = recording.absolute(load.path), saves_in(recording.before)
@@ -152,10 +146,6 @@ def last_save(recording: Recording, load: ModelSettings) -> ModelSettings | None
 
 def saves_in(run: Recording | None) -> list[ModelSettings]:
     return [each for each in run.of(ModelSettings) if not each.loaded] if run else []
-
-
-def place_of(setting: Setting) -> tuple[str, str, Frame]:
-    return setting.layer, setting.name, setting.constructor
 
 
 def line_to_change(constructor: Frame) -> Frame:
